@@ -1,0 +1,42 @@
+package rollcall
+
+import "time"
+
+// Day is a civil date, counted in days since 1970-01-01.
+type Day int32
+
+// DayOf returns the civil date of an instant in a time zone.
+func DayOf(t time.Time, zone *time.Location) Day {
+	y, m, d := t.In(zone).Date()
+	return DateOf(y, m, d)
+}
+
+// DateOf returns the day of a year, month and day of month.
+func DateOf(year int, month time.Month, day int) Day {
+	return Day(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / 86400)
+}
+
+// ParseDay reads YYYY-MM-DD, between the years 1970 and 9999.
+func ParseDay(text string) (Day, error) {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil || t.Year() < 1970 {
+		return 0, Invalid("day", "%q is not a day of the form YYYY-MM-DD since 1970-01-01", text)
+	}
+	return Day(t.Unix() / 86400), nil
+}
+
+// Date returns midnight UTC of the day's date.
+func (d Day) Date() time.Time { return time.Unix(int64(d)*86400, 0).UTC() }
+
+// String returns YYYY-MM-DD.
+func (d Day) String() string { return d.Date().Format(time.DateOnly) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Day) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Day) UnmarshalText(text []byte) error {
+	parsed, err := ParseDay(string(text))
+	*d = parsed
+	return err
+}

@@ -1,0 +1,314 @@
+package rollcall
+
+import (
+	"context"
+	"time"
+)
+
+// Engine keeps what Rollcall knows and changes it by atomic domain commands.
+// It is the one port of the domain; the comments below are its specification,
+// and package enginetest holds every engine to them.
+//
+// Rules for all commands:
+//   - Inputs have been validated by [Roll]; an engine may rely on their form.
+//   - now is the caller's clock. Each partition works with the later of now and
+//     the latest time it has seen, so no time an engine keeps moves backwards.
+//   - A command about one user is atomic. A command about several is atomic
+//     for each; reads over all users are exact at one instant on an embedded
+//     engine and at one instant per partition on a distributed one.
+//   - A command that returned without error is durable, except beats and
+//     touches, of which a crash may lose the last second. A command that
+//     returned an error of CodeUnavailable or CodeStorageFull changed nothing
+//     that a later read shows, unless the error came from waiting for
+//     durability, after which the engine refuses writes until it has recovered.
+//   - Events a command causes are appended in the same atomic step.
+//   - Strings and slices returned belong to the caller.
+type Engine interface {
+	Sessions
+	Presence
+	Users
+	Friends
+	Attendance
+	Events
+	Admin
+
+	// Configure is called once, before any other method. The time zone is fixed
+	// when the data is created: another one is refused with CodeConflict.
+	Configure(ctx context.Context, s Settings) error
+
+	// Tick leaves a stamp of life and does a bounded part of what is due:
+	// flushing beats and touches, ending sessions past their deadline,
+	// announcing users who fell silent, forgetting what is past its retention.
+	// It is meant to be called every second. What a read answers never depends
+	// on whether Tick was called in time.
+	//
+	// Once an engine has been ticked, a gap of more than 5 s between stamps, or
+	// between the last stamp and the present (also across a restart), is an
+	// outage [a, b), and downtime is not absence: an idle deadline that falls
+	// inside it or inside the restart grace g behind it, a ≤ deadline < b+g, is
+	// moved to b+g, never past the session's EndsAt; a user who counted as
+	// online at a does so until b+g, and the more recent with them. An engine
+	// that is never ticked records no outage: a replay's clock may jump.
+	Tick(ctx context.Context, now time.Time) error
+
+	// Flush makes all beats and touches so far durable.
+	Flush(ctx context.Context) error
+
+	// Close flushes and releases everything. Later calls fail with
+	// CodeUnavailable.
+	Close() error
+}
+
+// Settings are the rules of the domain that an engine must know.
+type Settings struct {
+	Timezone       string        // IANA name
+	Window         time.Duration // default window: decides user.online and user.offline
+	OfflineGrace   time.Duration // added to Window before a user is announced offline
+	Retention      time.Duration // last-seen times older than this are forgotten
+	RestartGrace   time.Duration
+	PresenceEvents bool
+	EventsAge      time.Duration // events older than this may go
+	EventsCount    int           // of each family, session and presence
+	EndedKeep      time.Duration // how long an ended session is remembered
+	RetryKeep      time.Duration // how long a login can be retried with the same key
+}
+
+// Begin is a login, checked and ready to be stored. ID, LoginAt, SeenAt,
+// ExpiresAt and EndsAt of Session are the engine's to fill in.
+type Begin struct {
+	Session   Session // Kind and Name may be empty: the user's own are taken
+	Random    uint64  // for the session id
+	Token     TokenHash
+	BanKey    BanKey
+	Policies  *Policies
+	MarkToday bool // the login marks Today
+	Today     Day
+	Retry     *Retry
+}
+
+// Retry makes a login safe to repeat: a second Begin with the same Key within
+// the time kept returns what the first one did.
+type Retry struct {
+	Key     [32]byte // of the caller and the caller's own key
+	Request [32]byte // hash of the request: another one is a CodeConflict
+	Nonce   [32]byte // kept with it: the token is derived from it again
+}
+
+// Begun is a login's outcome.
+type Begun struct {
+	Session Session
+	Ended   []Ended  // sessions that made room, in the order they went
+	Nonce   [32]byte // of the first login, when Replayed
+	// Replayed says that Retry.Key was known: nothing was changed.
+	Replayed bool
+}
+
+// Ended is a session that ended, and why.
+type Ended struct {
+	ID    SessionID
+	Cause Cause
+}
+
+// Ref points at a session: by Token if that is set, else by ID.
+type Ref struct {
+	ID    SessionID
+	Token *TokenHash
+}
+
+// Touched is what became of one touch: Live with its session, or Session.End
+// set for one that ended, or neither for one that is not known.
+type Touched struct {
+	Live    bool
+	Session Session
+}
+
+// EndCommand ends sessions of users: those in Sessions (of any users, at most
+// 500), or, if User is set, the user's: all, only those of Device, or all but
+// Except. Bans are set in the same step; they end what is left of their users'
+// sessions with CauseBanned.
+type EndCommand struct {
+	Sessions []SessionID
+	User     string
+	Device   string
+	Except   SessionID
+	Cause    Cause
+	Reason   string
+	Actor    string
+	Bans     []Ban
+}
+
+// EndResult says how many sessions ended, and names the first 100.
+type EndResult struct {
+	Ended    int
+	Sessions []SessionID
+}
+
+// Sessions are logins, and their ends. A session lives iff
+// now < min(ExpiresAt, EndsAt), on every read and write, whether or not
+// anything has swept since.
+type Sessions interface {
+	// Begin starts a session: checks the ban (CodeUserBanned with the ban's
+	// reason), ends the session that has the same user and DeviceID
+	// (CauseReplaced), and, when the policy's limits are reached, makes room by
+	// its Overflow (CauseReplaced) or refuses (CodeSessionLimit, nothing
+	// changed). The login is a beat of its user and, if asked, marks the day.
+	// Appends session.ended for each that went, then session.started.
+	Begin(ctx context.Context, now time.Time, b Begin) (Begun, error)
+
+	// Touch moves SeenAt to now and ExpiresAt with it, by the policy that
+	// applies now, whose Lifetime also sets EndsAt anew. A touch is a beat of
+	// the session's user. It never creates or revives. The answers stand in
+	// the order of refs.
+	Touch(ctx context.Context, now time.Time, refs []Ref, policies *Policies) ([]Touched, error)
+
+	// Lookup returns a live session, or an ended one with End set as long as it
+	// is remembered; CodeNotFound otherwise. It is no sign of life.
+	Lookup(ctx context.Context, now time.Time, ref Ref, viewer Viewer) (Session, error)
+
+	// UpdateSession changes a live session. CodeSessionEnded or CodeNotFound.
+	UpdateSession(ctx context.Context, now time.Time, id SessionID, p SessionPatch) (Session, error)
+
+	// Rotate gives a live session a new token; the old one is unknown from then
+	// on. CodeSessionEnded or CodeNotFound.
+	Rotate(ctx context.Context, now time.Time, id SessionID, token TokenHash) (Session, error)
+
+	// End ends what c names and is still alive; ending nothing is no error. A
+	// user who loses their last session by CauseLogout, CauseKicked or
+	// CauseBanned is gone: not online, whatever the window, until the next
+	// beat. Appends session.ended for each, user.banned for each ban.
+	End(ctx context.Context, now time.Time, c EndCommand) (EndResult, error)
+
+	// List returns a part of the live sessions and their exact total. No page
+	// holds a session that is not alive, and every page but the last is full.
+	// Sorted by login, a walk by cursor returns each session that lives through
+	// the whole walk exactly once. Sorted by NewestSeen it is bounded by the
+	// instant it began and returns each at most once.
+	List(ctx context.Context, now time.Time, q SessionQuery) (Page[Session], error)
+}
+
+// Presence is who was seen when, to the second. A user is online at t for a
+// window w when t−w ≤ last seen ≤ t in whole seconds, and they are not gone.
+type Presence interface {
+	// Beat is a sign of life of each of the users.
+	Beat(ctx context.Context, now time.Time, users []string) error
+	// Count returns how many users are online for a window.
+	Count(ctx context.Context, now time.Time, window time.Duration, viewer Viewer) (int, error)
+	// Known returns how many users have a last-seen time.
+	Known(ctx context.Context, now time.Time) (int, error)
+	// Online lists the users online, last seen first; within one second the
+	// order is the engine's own. A walk by cursor is bounded by the instant it
+	// began and returns each user at most once.
+	Online(ctx context.Context, now time.Time, window time.Duration, p PageRequest, viewer Viewer) (Page[Seen], error)
+	// Status answers for each user, in the order asked, for a window.
+	Status(ctx context.Context, now time.Time, window time.Duration, users []string, viewer Viewer) ([]Status, error)
+	// Clear forgets the last-seen time of everyone last seen before the given
+	// time, and returns how many those were. Users with live sessions keep
+	// their sessions. Users with nothing else to their name are forgotten whole.
+	Clear(ctx context.Context, now, before time.Time) (int, error)
+}
+
+// Users are the records of users, and the bans.
+type Users interface {
+	// User returns the record; one never heard of has the defaults.
+	User(ctx context.Context, user string) (User, error)
+	// PutUser changes the record. Turning invisible appends user.offline for
+	// the public if the user was online, turning visible user.online. A kind
+	// past MaxKinds is refused with CodeInvalidArgument.
+	PutUser(ctx context.Context, now time.Time, user string, p UserPatch) (User, error)
+	// Erase removes everything about a user: sessions end with CauseErased,
+	// friends go in both directions, presence, marks, name and kind, and the
+	// user's events lose their user and session. A ban stays, without its
+	// user's id, until it ends. Appends user.erased, which names nobody.
+	// Erasing a user never heard of is no error.
+	Erase(ctx context.Context, now time.Time, user string, key BanKey) error
+
+	// Ban sets or replaces a ban and ends the user's sessions with CauseBanned.
+	Ban(ctx context.Context, now time.Time, ban Ban) (EndResult, error)
+	// Unban lifts a ban and appends user.unbanned; false if there was none.
+	Unban(ctx context.Context, now time.Time, user string, key BanKey) (bool, error)
+	// BanOf returns the ban in force for a user; false if there is none.
+	BanOf(ctx context.Context, now time.Time, user string, key BanKey) (Ban, bool, error)
+	// Bans lists the bans in force, by user id as text, then key.
+	Bans(ctx context.Context, now time.Time, p PageRequest) (Page[Ban], error)
+}
+
+// Friends are directed edges between users.
+type Friends interface {
+	// AddFriends adds edges from user. One that stands keeps its time unless
+	// Since is given anew. More than MaxFriends in all is refused whole with
+	// CodeInvalidArgument.
+	AddFriends(ctx context.Context, now time.Time, user string, friends []Friend) error
+	// RemoveFriend removes an edge; false if there was none.
+	RemoveFriend(ctx context.Context, now time.Time, user, friend string) (bool, error)
+	// ReplaceFriends makes the list exactly this one. Edges that stay keep
+	// their time unless Since is given.
+	ReplaceFriends(ctx context.Context, now time.Time, user string, friends []Friend) error
+	// Friends lists a user's friends, oldest friendship first, ties by user as
+	// text, with their presence for the window.
+	Friends(ctx context.Context, now time.Time, q FriendQuery) (Page[FriendStatus], error)
+	// OnlineFriends lists those online for the window. Its cost grows with the
+	// number of friends, not of users.
+	OnlineFriends(ctx context.Context, now time.Time, q FriendQuery) (Page[FriendStatus], error)
+}
+
+// Attendance is who was there on which civil day. A(d) is the set of users
+// marked on day d, of a kind or (kind "") of all; a user with two kinds counts
+// once in all. Figures over a range read every day they need, also before it.
+type Attendance interface {
+	// Mark adds marks and says how many were new and how many stood already.
+	Mark(ctx context.Context, now time.Time, marks []Mark) (marked, already int, err error)
+	// Unmark takes marks back and says how many there were.
+	Unmark(ctx context.Context, now time.Time, marks []Mark) (int, error)
+	// Days returns the days of the range on which the user was there, in order.
+	Days(ctx context.Context, user, kind string, r DayRange) ([]Day, error)
+	// Span returns the first and last day with a mark; false if there is none.
+	Span(ctx context.Context, kind string) (DayRange, bool, error)
+	// SpanOf is Span for one user.
+	SpanOf(ctx context.Context, user, kind string) (DayRange, bool, error)
+	// Active lists users active in a range.
+	Active(ctx context.Context, q ActiveQuery) (Page[string], error)
+	// Series returns |A(d)|, and the sizes of the unions over the week and
+	// month that end with d, for each day of the range.
+	Series(ctx context.Context, q SeriesQuery) ([]DayFigures, error)
+	// Retention returns the rows of the triangle; Complete and Mean are Roll's.
+	Retention(ctx context.Context, q RetentionQuery) ([]CohortRow, error)
+	// Lifecycle returns a row for each period that touches the range.
+	Lifecycle(ctx context.Context, q LifecycleQuery) ([]LifecycleRow, error)
+	// ActiveDays returns, at index n, how many users were there on exactly n
+	// days of the range; index 0 is 0.
+	ActiveDays(ctx context.Context, r DayRange, kind string) ([]int, error)
+	// Streaks returns the users with the longest streaks in the range.
+	Streaks(ctx context.Context, q StreakQuery) ([]UserStreak, error)
+}
+
+// Events is the log of changes.
+type Events interface {
+	// Tail returns up to limit events that follow after, oldest first, and
+	// waits for one if there is none yet, until ctx ends. Events of one user
+	// come in the order they happened. After a restart or a resume the last 5 s
+	// may come again; ids tell repeats apart. ErrEventsGone if after is older
+	// than what is kept or of another store.
+	Tail(ctx context.Context, after EventID, limit int, viewer Viewer) ([]Event, error)
+	// LastEvent returns the id of the newest event, "" if there is none.
+	LastEvent(ctx context.Context) (EventID, error)
+}
+
+// Admin is upkeep.
+type Admin interface {
+	// PutKey stores an API key; CodeConflict past MaxAPIKeys.
+	PutKey(ctx context.Context, key APIKey) error
+	// Key finds an API key by the hash of its text; CodeNotFound.
+	Key(ctx context.Context, hash KeyHash) (APIKey, error)
+	// Keys returns all API keys, oldest first.
+	Keys(ctx context.Context) ([]APIKey, error)
+	// DeleteKey removes an API key by its id; CodeNotFound.
+	DeleteKey(ctx context.Context, id string) error
+
+	// Stats describes the engine.
+	Stats(ctx context.Context) (Stats, error)
+	// Ready returns nil if reads and writes work, else why they do not.
+	Ready(ctx context.Context) error
+	// Compact reclaims what deletions left behind; after it, an erased id is in
+	// no file of the engine.
+	Compact(ctx context.Context) error
+}

@@ -1,0 +1,199 @@
+package rollcall
+
+import (
+	"context"
+	"time"
+)
+
+// Kick ends sessions: exactly one of Session, User and Filter (or All) says
+// which. Device and Except narrow User.
+type Kick struct {
+	Session SessionID
+	User    string
+	Device  string    // only this device class
+	Except  SessionID // all but this one
+	Filter  *SessionFilter
+	All     bool // every session; also allows a Filter that keeps all
+
+	Cause  Cause         // default CauseKicked
+	Reason string        // up to 256 bytes, shown to the client
+	Actor  string        // who did it, up to 128 bytes
+	Ban    time.Duration // keeps the users out for so long; with User or Filter only
+	DryRun bool          // only count
+}
+
+// MaxBan is the longest ban.
+const MaxBan = maxPolicyDuration
+
+// kickStep bounds how many sessions one step of a kick by filter ends.
+const kickStep = 500
+
+func (k *Kick) validate() error {
+	targets := 0
+	for _, set := range []bool{!k.Session.IsZero(), k.User != "", k.Filter != nil || k.All} {
+		if set {
+			targets++
+		}
+	}
+	byFilter := k.Filter != nil || k.All
+	switch {
+	case targets != 1:
+		return Invalid("session", "name exactly one of session, user, filter and all")
+	case k.User == "" && (k.Device != "" || !k.Except.IsZero()):
+		return Invalid("user", "is required with device and except")
+	case k.Device != "" && !k.Except.IsZero():
+		return Invalid("except", "cannot be combined with device")
+	case k.Ban < 0 || k.Ban > MaxBan:
+		return Invalid("ban", "must be between 0 and 10 years, is %v", k.Ban)
+	case k.Ban > 0 && !byFilter && (k.User == "" || k.Device != "" || !k.Except.IsZero()):
+		return Invalid("ban", "goes with a user or a filter only")
+	case k.Filter != nil && k.Filter.IsZero() && !k.All:
+		return Invalid("all", "this filter matches everything: say \"all\": true if that is meant")
+	case k.Cause != CauseKicked && k.Cause != CauseLogout:
+		return Invalid("cause", "must be kicked or logout, is %q", k.Cause)
+	}
+	if k.User != "" {
+		if err := validateUser("user", k.User); err != nil {
+			return err
+		}
+	}
+	if k.Filter != nil {
+		if err := k.Filter.validate(); err != nil {
+			return err
+		}
+	}
+	if err := validateText("device", k.Device, MaxDeviceLen); err != nil {
+		return err
+	}
+	if err := validateText("reason", k.Reason, MaxReasonLen); err != nil {
+		return err
+	}
+	return validateText("actor", k.Actor, MaxActorLen)
+}
+
+// Kick ends what k names; after it returns, no Verify or Touch of those
+// succeeds. Of one user it is atomic. By filter it goes in steps of 500:
+// sessions begun meanwhile may stay, and the result says how many ended even
+// when an error cuts it short. A session that is not known is CodeNotFound; one
+// that ended before is no error.
+func (r *Roll) Kick(ctx context.Context, k Kick) (EndResult, error) {
+	return observe(r, "kick", func() (EndResult, error) {
+		setDefault(&k.Cause, CauseKicked)
+		if err := k.validate(); err != nil {
+			return EndResult{}, err
+		}
+		if k.DryRun {
+			return r.countKick(ctx, k)
+		}
+		if k.Filter != nil || k.All {
+			return r.kickMatching(ctx, k)
+		}
+		return r.kickOne(ctx, k)
+	})
+}
+
+func (r *Roll) kickOne(ctx context.Context, k Kick) (EndResult, error) {
+	now := r.clock.Now()
+	c := EndCommand{User: k.User, Device: k.Device, Except: k.Except, Cause: k.Cause, Reason: k.Reason, Actor: k.Actor}
+	if !k.Session.IsZero() {
+		c.Sessions = []SessionID{k.Session}
+	}
+	if k.Ban > 0 {
+		c.Bans = []Ban{r.newBan(now, k.User, k)}
+	}
+	res, err := r.engine.End(ctx, now, c)
+	if err == nil && res.Ended == 0 && !k.Session.IsZero() {
+		_, err = r.engine.Lookup(ctx, now, Ref{ID: k.Session}, Truth)
+	}
+	return res, err
+}
+
+func (r *Roll) newBan(now time.Time, user string, k Kick) Ban {
+	return Ban{User: user, Key: r.banKey(user), At: now, Until: now.Add(k.Ban), Reason: k.Reason, Actor: k.Actor}
+}
+
+func (k *Kick) query(limit int) SessionQuery {
+	q := SessionQuery{Sort: OldestLogin, Page: PageRequest{Limit: limit}}
+	switch {
+	case k.Filter != nil:
+		q.Filter = *k.Filter
+	case k.User != "":
+		q.Filter.Users, q.Filter.Device = []string{k.User}, k.Device
+	}
+	return q
+}
+
+// countKick answers how many sessions a kick would end.
+func (r *Roll) countKick(ctx context.Context, k Kick) (EndResult, error) {
+	now := r.clock.Now()
+	if !k.Session.IsZero() {
+		s, err := r.engine.Lookup(ctx, now, Ref{ID: k.Session}, Truth)
+		if err != nil || s.End != nil {
+			return EndResult{}, err
+		}
+		return EndResult{Ended: 1, Sessions: []SessionID{s.ID}}, nil
+	}
+	page, err := r.engine.List(ctx, now, k.query(101))
+	if err != nil {
+		return EndResult{}, err
+	}
+	res := EndResult{Ended: page.Total}
+	for _, s := range page.Items {
+		if s.ID == k.Except {
+			continue
+		}
+		if len(res.Sessions) < 100 {
+			res.Sessions = append(res.Sessions, s.ID)
+		}
+	}
+	if !k.Except.IsZero() {
+		if s, err := r.engine.Lookup(ctx, now, Ref{ID: k.Except}, Truth); err == nil && s.End == nil && s.User == k.User {
+			res.Ended--
+		}
+	}
+	return res, nil
+}
+
+// kickMatching walks the matches from the oldest login on, up to the moment it
+// began, and ends them step by step.
+func (r *Roll) kickMatching(ctx context.Context, k Kick) (EndResult, error) {
+	var res EndResult
+	q := k.query(kickStep)
+	bound := r.clock.Now().Add(time.Millisecond)
+	if q.Filter.LoginBefore.IsZero() || q.Filter.LoginBefore.After(bound) {
+		q.Filter.LoginBefore = bound
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return res, &Error{Code: CodeUnavailable, Detail: "the kick was cut short", Err: err}
+		}
+		now := r.clock.Now()
+		page, err := r.engine.List(ctx, now, q)
+		if err != nil || len(page.Items) == 0 {
+			return res, err
+		}
+		step, err := r.engine.End(ctx, now, r.kickStep(now, k, page.Items))
+		if err != nil {
+			return res, err
+		}
+		res.Ended += step.Ended
+		res.Sessions = append(res.Sessions, step.Sessions[:min(len(step.Sessions), 100-len(res.Sessions))]...)
+		if page.Next == "" {
+			return res, nil
+		}
+		q.Page.Cursor = page.Next
+	}
+}
+
+func (r *Roll) kickStep(now time.Time, k Kick, sessions []Session) EndCommand {
+	c := EndCommand{Cause: k.Cause, Reason: k.Reason, Actor: k.Actor}
+	banned := make(map[string]bool)
+	for _, s := range sessions {
+		c.Sessions = append(c.Sessions, s.ID)
+		if k.Ban > 0 && !banned[s.User] {
+			banned[s.User] = true
+			c.Bans = append(c.Bans, r.newBan(now, s.User, k))
+		}
+	}
+	return c
+}

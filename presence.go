@@ -1,0 +1,35 @@
+package rollcall
+
+import "time"
+
+// Defaults of presence.
+const (
+	DefaultWindow       = 5 * time.Minute
+	DefaultRetention    = 90 * 24 * time.Hour
+	DefaultRestartGrace = 60 * time.Second
+)
+
+// Seen is a user and when they were last seen, to the second.
+type Seen struct {
+	User     string
+	LastSeen time.Time
+}
+
+// Status is a user's presence. LastSeen is zero if no sign of life is kept.
+type Status struct {
+	User     string
+	Online   bool
+	LastSeen time.Time
+	Sessions int // live sessions
+}
+
+// Viewer says how much an answer shows. Users may be invisible: to the public
+// they look offline everywhere, with their last-seen time frozen at the moment
+// they turned invisible.
+type Viewer uint8
+
+// The two viewers.
+const (
+	Truth  Viewer = iota // sees invisible users as they are
+	Public               // sees them as offline
+)

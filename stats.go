@@ -1,0 +1,31 @@
+package rollcall
+
+// Stats describes an engine and what it holds.
+type Stats struct {
+	Engine     string // "local", "redis"
+	Partitions int
+	Users      int // with an entry in the id directory
+	Known      int // with a last-seen time
+	Sessions   int // live
+	Friends    int // directed edges
+	Bans       int
+	Outages    int          // recorded since the data was created, as far as kept
+	Memory     []MemoryPart // where the memory went
+	DiskBytes  int64
+	Refusing   string // why writes are refused; "" while they are not
+}
+
+// MemoryPart is the memory of one structure.
+type MemoryPart struct {
+	Name  string
+	Bytes int64
+}
+
+// MemoryBytes is the sum over all parts.
+func (s Stats) MemoryBytes() int64 {
+	var sum int64
+	for _, p := range s.Memory {
+		sum += p.Bytes
+	}
+	return sum
+}
