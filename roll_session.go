@@ -38,7 +38,11 @@ func (r *Roll) Sessions(ctx context.Context, q SessionQuery) (Page[Session], err
 		if err := q.Filter.validate(); err != nil {
 			return Page[Session]{}, err
 		}
-		q.Filter.Users = slices.Compact(slices.Sorted(slices.Values(q.Filter.Users)))
+		if q.Filter.Users != nil { // none at all is not the same as any
+			q.Filter.Users = append([]string{}, q.Filter.Users...)
+			slices.Sort(q.Filter.Users)
+			q.Filter.Users = slices.Compact(q.Filter.Users)
+		}
 		bound, err := q.binding()
 		if err != nil {
 			return Page[Session]{}, err

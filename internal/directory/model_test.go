@@ -1,0 +1,151 @@
+package directory_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/directory"
+)
+
+// model is a directory as maps.
+type model struct {
+	h       hasher
+	d       *directory.Directory
+	numbers map[string]uint32
+	ids     map[uint32]string
+}
+
+func ids() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		n := rapid.IntRange(0, 400).Draw(t, "n")
+		switch n % 3 {
+		case 0:
+			return strconv.Itoa(n)
+		case 1:
+			return fmt.Sprintf("%04d", n)
+		}
+		return fmt.Sprintf("user %d", n)
+	})
+}
+
+func (m *model) add(t *rapid.T, id string, n uint32, added bool) {
+	known, ok := m.numbers[id]
+	require.Equal(t, !ok, added, "%q", id)
+	if ok {
+		require.Equal(t, known, n)
+		return
+	}
+	require.NotContains(t, m.ids, n)
+	m.numbers[id], m.ids[n] = n, id
+}
+
+func (m *model) insert(t *rapid.T) {
+	id := ids().Draw(t, "id")
+	n, added, err := m.d.Insert(m.h.of(id), id)
+	require.NoError(t, err)
+	m.add(t, id, n, added)
+}
+
+func (m *model) insertAll(t *rapid.T) {
+	batch := rapid.SliceOfN(ids(), 0, 300).Draw(t, "batch")
+	hashes, out := m.hashes(batch), make([]uint32, len(batch))
+	fresh := map[int]uint32{}
+	last := -1
+	require.NoError(t, m.d.InsertAll(hashes, batch, out, func(i int, n uint32) {
+		require.Greater(t, i, last)
+		last, fresh[i] = i, n
+	}))
+	for i, id := range batch {
+		n, added := fresh[i]
+		if added {
+			require.Equal(t, n, out[i])
+		}
+		m.add(t, id, out[i], added)
+	}
+}
+
+func (m *model) findAll(t *rapid.T) {
+	batch := rapid.SliceOfN(ids(), 0, 300).Draw(t, "batch")
+	out := make([]uint32, len(batch))
+	m.d.FindAll(m.hashes(batch), batch, out)
+	for i, id := range batch {
+		want, ok := m.numbers[id]
+		if !ok {
+			want = directory.None
+		}
+		require.Equal(t, want, out[i], "%q", id)
+	}
+}
+
+func (m *model) insertAt(t *rapid.T) {
+	n, id := rapid.Uint32Range(0, 600).Draw(t, "number"), ids().Draw(t, "id")
+	err := m.d.InsertAt(n, m.h.of(id), id)
+	_, usedNumber := m.ids[n]
+	_, usedID := m.numbers[id]
+	if usedNumber || usedID {
+		require.ErrorIs(t, err, directory.ErrTaken)
+		return
+	}
+	require.NoError(t, err)
+	m.numbers[id], m.ids[n] = n, id
+}
+
+func (m *model) seal(t *rapid.T) {
+	m.d.Seal()
+	if m.d.Limit() > uint32(len(m.ids)) {
+		n, added, err := m.d.Insert(m.h.of("sealed"), "sealed")
+		require.NoError(t, err)
+		require.Less(t, n, m.d.Limit(), "a gap is used first")
+		m.add(t, "sealed", n, added)
+	}
+}
+
+func (m *model) remove(t *rapid.T) {
+	n := rapid.Uint32Range(0, m.d.Limit()+1).Draw(t, "number")
+	m.d.Remove(n)
+	delete(m.numbers, m.ids[n])
+	delete(m.ids, n)
+}
+
+func (m *model) hashes(batch []string) []uint64 {
+	hashes := make([]uint64, len(batch))
+	for i, id := range batch {
+		hashes[i] = m.h.of(id)
+	}
+	return hashes
+}
+
+func (m *model) check(t *rapid.T) {
+	require.Equal(t, len(m.ids), m.d.Len())
+	for n := range m.d.Limit() + 2 {
+		id, ok := m.ids[n]
+		require.Equal(t, ok, m.d.Has(n))
+		require.Equal(t, id, m.d.ID(n))
+		require.False(t, ok && n >= m.d.Limit())
+	}
+	for id, n := range m.numbers {
+		found, ok := m.d.Find(m.h.of(id), id)
+		require.True(t, ok, "%q", id)
+		require.Equal(t, n, found)
+	}
+}
+
+func TestDirectoryMatchesMaps(t *testing.T) {
+	h := newHasher()
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{h: h, d: h.directory(), numbers: map[string]uint32{}, ids: map[uint32]string{}}
+		t.Repeat(map[string]func(*rapid.T){
+			"insert":    m.insert,
+			"insertAll": m.insertAll,
+			"insertAt":  m.insertAt,
+			"findAll":   m.findAll,
+			"remove":    m.remove,
+			"seal":      m.seal,
+			"":          m.check,
+		})
+	})
+}

@@ -1,0 +1,117 @@
+// Package expiry keeps slots in the order of an instant, for a timeout that all
+// of them share: whoever was heard last stands last, and the front is the next
+// to fall due.
+package expiry
+
+import "sort"
+
+// A chunk holds 4,096 entries.
+const (
+	chunkShift = 12
+	chunkLen   = 1 << chunkShift
+	chunkMask  = chunkLen - 1
+)
+
+type chunk struct {
+	at    [chunkLen]int64
+	slots [chunkLen]uint32
+}
+
+// Queue is a first-in-first-out queue of slots by an instant that never falls.
+// Pushing a slot again leaves its older entry behind, stale: the owner tells
+// the two apart by the instant. The zero value is empty. It is not safe for use
+// while it is changed; reading at the same time is.
+type Queue struct {
+	chunks []*chunk
+	head   int // of the front, in the first chunk
+	length int
+	spare  *chunk
+}
+
+func (q *Queue) place(i int) (*chunk, int) {
+	i += q.head
+	return q.chunks[i>>chunkShift], i & chunkMask
+}
+
+// Push adds an entry at the end. An instant earlier than the last one is taken
+// for the last one.
+func (q *Queue) Push(at int64, slot uint32) {
+	if q.length > 0 {
+		last, _ := q.At(q.length - 1)
+		at = max(at, last)
+	}
+	if (q.head+q.length)>>chunkShift == len(q.chunks) {
+		c := q.spare
+		if q.spare = nil; c == nil {
+			c = new(chunk)
+		}
+		q.chunks = append(q.chunks, c)
+	}
+	q.length++
+	c, i := q.place(q.length - 1)
+	c.at[i], c.slots[i] = at, slot
+}
+
+// Front returns the oldest entry.
+func (q *Queue) Front() (at int64, slot uint32, ok bool) {
+	if q.length == 0 {
+		return 0, 0, false
+	}
+	at, slot = q.At(0)
+	return at, slot, true
+}
+
+// Pop removes the oldest entry, if there is one.
+func (q *Queue) Pop() {
+	if q.length == 0 {
+		return
+	}
+	q.length--
+	if q.head++; q.head == chunkLen || q.length == 0 {
+		q.spare = q.chunks[0]
+		q.chunks[0] = nil
+		q.chunks = q.chunks[1:]
+		q.head = 0
+		if q.length == 0 {
+			q.chunks = nil
+		}
+	}
+}
+
+// Len returns the number of entries, stale ones included.
+func (q *Queue) Len() int { return q.length }
+
+// At returns the i-th entry; 0 is the front.
+func (q *Queue) At(i int) (at int64, slot uint32) {
+	c, j := q.place(i)
+	return c.at[j], c.slots[j]
+}
+
+// LowerBound returns the first entry whose instant is at least at, and Len if
+// there is none.
+func (q *Queue) LowerBound(at int64) int {
+	return sort.Search(q.length, func(i int) bool {
+		other, _ := q.At(i)
+		return other >= at
+	})
+}
+
+// Compact drops the entries that are not valid and keeps the order of the rest.
+func (q *Queue) Compact(valid func(at int64, slot uint32) bool) {
+	var packed Queue
+	for i := range q.length {
+		if at, slot := q.At(i); valid(at, slot) {
+			packed.Push(at, slot)
+		}
+	}
+	*q = packed
+}
+
+// Bytes returns the memory held.
+func (q *Queue) Bytes() int {
+	n := len(q.chunks)
+	if q.spare != nil {
+		n++
+	}
+	return n*chunkLen*12 + 8*cap(q.chunks)
+}

@@ -1,0 +1,172 @@
+// Package order keeps slots in the order they were appended, lets some of them
+// die, and answers in logarithmic time which live one is the k-th and how many
+// live ones precede a place.
+package order
+
+import (
+	"math/bits"
+	"sort"
+)
+
+// A chunk holds 4,096 entries; words of its bitmap are live bits.
+const (
+	chunkShift = 12
+	chunkLen   = 1 << chunkShift
+	chunkMask  = chunkLen - 1
+)
+
+type chunk struct {
+	keys  [chunkLen]int64
+	slots [chunkLen]uint32
+	live  [chunkLen / 64]uint64
+}
+
+// Sequence is an append-only sequence of slots, each with a key, the keys never
+// falling. An entry is named by its position. The zero value is empty. It is
+// not safe for use while it is changed; reading at the same time is.
+type Sequence struct {
+	chunks []*chunk
+	counts fenwick // live entries by chunk
+	length uint32
+	live   int
+}
+
+// minDead entries are never worth a compaction.
+const minDead = 1024
+
+// Append adds a live entry and returns its position. A key smaller than the
+// last one is taken for the last one.
+func (s *Sequence) Append(key int64, slot uint32) uint32 {
+	pos := s.length
+	if pos > 0 {
+		key = max(key, s.Key(pos-1))
+	}
+	if pos&chunkMask == 0 {
+		s.chunks = append(s.chunks, new(chunk))
+		s.counts.grow()
+	}
+	c, i := s.chunks[pos>>chunkShift], pos&chunkMask
+	c.keys[i], c.slots[i] = key, slot
+	c.live[i/64] |= 1 << (i % 64)
+	s.counts.add(int(pos>>chunkShift), 1)
+	s.length++
+	s.live++
+	return pos
+}
+
+// Kill makes the entry at a position dead; it may be dead already.
+func (s *Sequence) Kill(pos uint32) {
+	if !s.IsLive(pos) {
+		return
+	}
+	s.chunks[pos>>chunkShift].live[pos&chunkMask/64] &^= 1 << (pos % 64)
+	s.counts.add(int(pos>>chunkShift), -1)
+	s.live--
+}
+
+// Live returns the number of live entries.
+func (s *Sequence) Live() int { return s.live }
+
+// Len returns the number of positions, those of dead entries included.
+func (s *Sequence) Len() uint32 { return s.length }
+
+// IsLive reports whether the entry at a position is live.
+func (s *Sequence) IsLive(pos uint32) bool {
+	return pos < s.length && s.chunks[pos>>chunkShift].live[pos&chunkMask/64]>>(pos%64)&1 != 0
+}
+
+// Key returns the key at a position, dead or live.
+func (s *Sequence) Key(pos uint32) int64 { return s.chunks[pos>>chunkShift].keys[pos&chunkMask] }
+
+// Slot returns the slot at a position, dead or live.
+func (s *Sequence) Slot(pos uint32) uint32 { return s.chunks[pos>>chunkShift].slots[pos&chunkMask] }
+
+// Rank returns how many live entries stand before a position.
+func (s *Sequence) Rank(pos uint32) int {
+	if pos >= s.length {
+		return s.live
+	}
+	n := s.counts.sum(int(pos >> chunkShift))
+	c, i := s.chunks[pos>>chunkShift], pos&chunkMask
+	for _, w := range c.live[:i/64] {
+		n += bits.OnesCount64(w)
+	}
+	return n + bits.OnesCount64(c.live[i/64]&(1<<(i%64)-1))
+}
+
+// Select returns the position of the k-th live entry, from 0; false if there
+// are not so many.
+func (s *Sequence) Select(k int) (uint32, bool) {
+	if k < 0 || k >= s.live {
+		return 0, false
+	}
+	at, k := s.counts.find(k)
+	for w, word := range s.chunks[at].live {
+		n := bits.OnesCount64(word)
+		if k < n {
+			for ; k > 0; k-- {
+				word &= word - 1
+			}
+			return uint32(at<<chunkShift + w*64 + bits.TrailingZeros64(word)), true
+		}
+		k -= n
+	}
+	return 0, false
+}
+
+// Next returns the first live position that is not before pos.
+func (s *Sequence) Next(pos uint32) (uint32, bool) {
+	if pos >= s.length {
+		return 0, false
+	}
+	c := s.chunks[pos>>chunkShift]
+	w := pos & chunkMask / 64
+	if word := c.live[w] &^ (1<<(pos%64) - 1); word != 0 {
+		return pos&^63 + uint32(bits.TrailingZeros64(word)), true
+	}
+	for w++; w < chunkLen/64; w++ {
+		if c.live[w] != 0 {
+			return pos&^chunkMask + w*64 + uint32(bits.TrailingZeros64(c.live[w])), true
+		}
+	}
+	return s.Select(s.counts.sum(int(pos>>chunkShift) + 1))
+}
+
+// Prev returns the last live position before pos.
+func (s *Sequence) Prev(pos uint32) (uint32, bool) { return s.Select(s.Rank(pos) - 1) }
+
+// LowerBound returns the first position, dead or live, whose key is at least
+// key, and Len if there is none.
+func (s *Sequence) LowerBound(key int64) uint32 {
+	c := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].keys[0] >= key })
+	if c == 0 {
+		return 0
+	}
+	c--
+	n := min(chunkLen, int(s.length)-c<<chunkShift)
+	keys := s.chunks[c].keys[:n]
+	return uint32(c<<chunkShift + sort.Search(n, func(i int) bool { return keys[i] >= key }))
+}
+
+// NeedsCompaction reports whether most of the entries are dead.
+func (s *Sequence) NeedsCompaction() bool {
+	dead := int(s.length) - s.live
+	return dead > minDead && dead > s.live
+}
+
+// Compact drops the dead entries. moved is told the new position of each that
+// stays, in order.
+func (s *Sequence) Compact(moved func(slot, pos uint32)) {
+	var packed Sequence
+	for pos, ok := s.Next(0); ok; pos, ok = s.Next(pos + 1) {
+		slot := s.Slot(pos)
+		moved(slot, packed.Append(s.Key(pos), slot))
+	}
+	*s = packed
+}
+
+// Bytes returns the memory held.
+func (s *Sequence) Bytes() int {
+	const chunkBytes = chunkLen*12 + chunkLen/8
+	return len(s.chunks)*chunkBytes + 8*cap(s.chunks) + 4*cap(s.counts.tree)
+}

@@ -1,0 +1,226 @@
+package recency
+
+import (
+	"slices"
+
+	"github.com/rollcall/rollcall/internal/column"
+)
+
+// hearLen is how many numbers are looked up before any of them is changed, so
+// that the processor waits for their memory together.
+const hearLen = 64
+
+// Table holds when each number was last heard, and their order. A number may
+// be hidden: it keeps its time, and is left out of counts and order until it
+// is heard again. The zero Table is empty and ready to use.
+//
+// It is not safe for concurrent use, but methods that change nothing may run
+// side by side: Last, Hidden, Known, Group, Before, AtOrBefore, EachBetween,
+// EachGroupSince and Bytes.
+//
+// Methods that change a count take a [Tally], and add to it what is to change
+// in [Seconds].
+type Table struct {
+	last   column.Column[uint32]
+	hidden bitset
+	known  int
+	top    uint32 // above every number that was ever known
+	newest uint32 // latest second heard
+
+	// A number known stands in the group of its last second, once, or more
+	// often if it was forgotten and heard again within the second. All else
+	// in the log is stale.
+	log log
+}
+
+// Last returns when n was last heard, 0 for never.
+func (t *Table) Last(n uint32) uint32 { return t.last.Get(n) }
+
+// Hidden tells whether n is hidden.
+func (t *Table) Hidden(n uint32) bool { return t.hidden.has(n) }
+
+// Known returns how many numbers have a time, hidden ones included.
+func (t *Table) Known() int { return t.known }
+
+// Bytes returns the memory held.
+func (t *Table) Bytes() int { return t.last.Bytes() + t.hidden.bytes() + t.log.bytes() }
+
+// Hear notes that numbers were heard, and shows those hidden. A second before
+// the latest one heard counts as that: no time moves backwards.
+//
+// fresh, if not nil, is called for each number that was hidden, or was last
+// heard before since; prev is when it was, 0 for never. By then n is up to
+// date, but fresh must not change the table. A number that is named twice is
+// fresh once.
+//
+// It allocates nothing but room for the log, a chunk at a time. When more than
+// half of the log is stale it is compacted, a pass over all of it.
+func (t *Table) Hear(sec uint32, numbers []uint32, tally *Tally, since uint32, fresh func(n, prev uint32, wasHidden bool)) {
+	t.newest = max(t.newest, sec)
+	var buf [hearLen]uint32
+	for len(numbers) > 0 {
+		some := numbers[:min(hearLen, len(numbers))]
+		numbers = numbers[len(some):]
+		moving := t.moving(buf[:0:hearLen], t.newest, some)
+		t.move(t.newest, moving, tally, since, fresh)
+		t.compact()
+	}
+}
+
+// moving appends to dst the numbers that hearing them at sec would change. It
+// reads all that move is going to need, with no branch to wait for.
+func (t *Table) moving(dst []uint32, sec uint32, numbers []uint32) []uint32 {
+	dst = dst[:len(numbers)]
+	k := 0
+	for _, n := range numbers {
+		dst[k] = n
+		earlier := (uint64(t.last.Get(n)) - uint64(sec)) >> 63
+		k += int(earlier | t.hidden.bit(n))
+	}
+	return dst[:k]
+}
+
+// move sets numbers to a second that is no earlier than any in the log.
+func (t *Table) move(sec uint32, numbers []uint32, tally *Tally, since uint32, fresh func(n, prev uint32, wasHidden bool)) {
+	added := int64(0)
+	for _, n := range numbers {
+		last := t.last.At(n)
+		prev, wasHidden := *last, t.hidden.has(n)
+		if prev > sec || prev == sec && !wasHidden {
+			continue // named twice
+		}
+		added++
+		if prev != sec {
+			*last = sec
+			t.log.push(sec, n)
+		}
+		switch {
+		case wasHidden:
+			t.hidden.remove(n)
+		case prev == 0:
+			t.known++
+			t.top = max(t.top, n+1)
+		default:
+			tally.Add(prev, -1)
+		}
+		if fresh != nil && (wasHidden || prev < since) {
+			fresh(n, prev, wasHidden)
+		}
+	}
+	tally.Add(sec, added)
+}
+
+// Hide leaves n out of counts and order until it is heard again. A number that
+// was never heard cannot be hidden.
+func (t *Table) Hide(n uint32, tally *Tally) {
+	last := t.last.Get(n)
+	if last == 0 || t.hidden.has(n) {
+		return
+	}
+	t.hidden.add(n)
+	tally.Add(last, -1)
+}
+
+// Forget makes n a number never heard.
+func (t *Table) Forget(n uint32, tally *Tally) {
+	last := t.last.Get(n)
+	if last == 0 {
+		return
+	}
+	if !t.hidden.has(n) {
+		tally.Add(last, -1)
+	}
+	t.Put(n, 0, false)
+}
+
+// Group appends to dst the numbers last heard at sec, ascending.
+func (t *Table) Group(dst []uint32, sec uint32) []uint32 {
+	g := t.log.from(sec)
+	if g == len(t.log.groups) || t.log.groups[g].sec != sec {
+		return dst
+	}
+	return t.group(dst, g, false)
+}
+
+// Before returns the latest second before sec that has a group. The group may
+// have come to be empty.
+func (t *Table) Before(sec uint32) (uint32, bool) {
+	g := t.log.from(sec)
+	if g == 0 {
+		return 0, false
+	}
+	return t.log.groups[g-1].sec, true
+}
+
+// AtOrBefore is like Before, but the second may be sec itself.
+func (t *Table) AtOrBefore(sec uint32) (uint32, bool) {
+	if g := t.log.from(sec); g < len(t.log.groups) && t.log.groups[g].sec == sec {
+		return sec, true
+	}
+	return t.Before(sec)
+}
+
+// EachBetween calls fn for each number last heard from one second to another,
+// both included: oldest first, ascending within a second. fn may hide and
+// forget numbers; those of the second at hand are still given.
+func (t *Table) EachBetween(from, to uint32, fn func(sec, n uint32)) {
+	t.eachGroup(from, to, false, func(sec uint32, numbers []uint32) {
+		for _, n := range numbers {
+			fn(sec, n)
+		}
+	})
+}
+
+// EachGroupSince calls fn for each second from sec on at which numbers were
+// last heard, oldest first, with these numbers, ascending. fn must not keep or
+// change them. Hidden numbers are among them: it is what there is to keep.
+func (t *Table) EachGroupSince(sec uint32, fn func(sec uint32, numbers []uint32)) {
+	t.eachGroup(sec, 1<<32-1, true, fn)
+}
+
+func (t *Table) eachGroup(from, to uint32, hidden bool, fn func(sec uint32, numbers []uint32)) {
+	var buf []uint32
+	for g := t.log.from(from); g < len(t.log.groups); g++ {
+		sec := t.log.groups[g].sec
+		if sec > to {
+			return
+		}
+		if buf = t.group(buf[:0], g, hidden); len(buf) > 0 {
+			fn(sec, buf)
+		}
+	}
+}
+
+// group appends to dst the numbers of group g that are in order, each once, and
+// if asked for the hidden ones.
+func (t *Table) group(dst []uint32, g int, hidden bool) []uint32 {
+	head := len(dst)
+	sec, at, end := t.log.groups[g].sec, t.log.groups[g].start, t.log.end(g)
+	for at < end {
+		run := t.log.run(at, end)
+		at += uint32(len(run))
+		for _, n := range run {
+			if t.last.Get(n) == sec && (hidden || !t.hidden.has(n)) {
+				dst = append(dst, n)
+			}
+		}
+	}
+	slices.Sort(dst[head:])
+	return dst[:head+len(slices.Compact(dst[head:]))]
+}
+
+// compact drops what is stale from the log once that is more than half of it.
+func (t *Table) compact() {
+	if int(t.log.len) <= 2*t.known+minStale {
+		return
+	}
+	stands := make([]uint64, (t.top+63)/64)
+	t.log.keep(func(sec, n uint32) bool {
+		word, bit := &stands[n>>6], uint64(1)<<(n&63)
+		if t.last.Get(n) != sec || *word&bit != 0 {
+			return false
+		}
+		*word |= bit
+		return true
+	})
+}

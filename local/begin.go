@@ -1,0 +1,271 @@
+package local
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// beginning is a login on its way through Begin.
+type beginning struct {
+	p     *partition
+	u     *unit
+	in    *rollcall.Begin
+	now   int64
+	user  uint32
+	kind  uint8
+	new   stored
+	evict []uint32 // slots, in the order they go
+}
+
+// Begin implements [rollcall.Sessions].
+func (e *Engine) Begin(_ context.Context, at time.Time, in rollcall.Begin) (rollcall.Begun, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return rollcall.Begun{}, err
+	}
+	p := e.partitionOf(in.Session.User)
+	p.mu.Lock()
+	b := &beginning{p: p, u: p.begin(), in: &in, now: p.advance(now)}
+	out, err := b.run()
+	p.mu.Unlock()
+	if err != nil || out.Replayed {
+		return out, b.u.drop(err)
+	}
+	return out, b.u.wait()
+}
+
+func (b *beginning) run() (rollcall.Begun, error) {
+	out, err := b.retried()
+	if err != nil || out.Replayed {
+		return out, err
+	}
+	if err := b.check(); err != nil {
+		return out, err
+	}
+	if err := b.prepare(); err != nil {
+		return out, err
+	}
+	ends := make([]rollcall.Session, len(b.evict))
+	for i, slot := range b.evict {
+		ends[i] = b.p.sessions.ended(slot, rollcall.End{At: timeOf(b.now), Cause: rollcall.CauseReplaced})
+		if err := b.u.end(&ends[i], b.p.sessions.token.Get(slot)); err != nil {
+			return out, err
+		}
+		out.Ended = append(out.Ended, rollcall.Ended{ID: ends[i].ID, Cause: rollcall.CauseReplaced})
+	}
+	b.u.event(rollcall.SessionStarted, b.now, b.in.Session.User, rollcall.Event{Session: b.new.ID})
+	if err := b.remember(out.Ended); err != nil {
+		return out, err
+	}
+	if err := b.u.apply(); err != nil {
+		return out, err
+	}
+	out.Session = b.commit()
+	return out, nil
+}
+
+// check refuses the banned, and finds out who has to go.
+func (b *beginning) check() error {
+	if ban, ok := b.p.users.banOf(b.in.BanKey, b.now); ok {
+		return &rollcall.Error{
+			Code: rollcall.CodeUserBanned, Reason: ban.Reason,
+			Detail: "banned until " + ban.Until.Format(time.RFC3339),
+		}
+	}
+	var err error
+	if b.user, err = b.p.number(b.u.batch, b.in.Session.User); err != nil {
+		return err
+	}
+	rec := b.p.users.get(b.user)
+	b.in.Session.Kind = cmp.Or(b.in.Session.Kind, rec.kind, rollcall.DefaultKind)
+	b.in.Session.Name = cmp.Or(b.in.Session.Name, rec.name)
+	if b.kind, err = b.p.eng.kinds.index(b.in.Session.Kind); err != nil {
+		return err
+	}
+	return b.makeRoom(b.in.Policies.For(b.in.Session.Kind, b.in.Session.App, b.in.Session.Device))
+}
+
+// makeRoom chooses the sessions that go: the one of the same physical device,
+// then as many as it takes to keep the limits.
+func (b *beginning) makeRoom(policy rollcall.Policy) error {
+	s := &b.p.sessions
+	b.new.idle, b.new.lifetime = ms(policy.IdleTimeout), ms(policy.Lifetime)
+	var live []uint32
+	s.ofUser.each(b.user, func(slot uint32) bool {
+		switch {
+		case !s.alive(slot, b.now):
+		case b.in.Session.DeviceID != "" && s.session(slot).DeviceID == b.in.Session.DeviceID:
+			b.evict = append(b.evict, slot)
+		default:
+			live = append(live, slot)
+		}
+		return true
+	})
+	device, known := s.values.Find(b.in.Session.Device)
+	known = known || b.in.Session.Device == "" // no class is a class too
+	sameDevice := func(slot uint32) bool { return known && s.device.Get(slot) == device }
+	if policy.MaxSessions == 0 && policy.MaxPerDevice == 0 {
+		return nil
+	}
+	slices.SortFunc(live, func(x, y uint32) int {
+		if policy.Overflow == rollcall.EvictIdle {
+			if c := cmp.Compare(s.seen.Get(x), s.seen.Get(y)); c != 0 {
+				return c
+			}
+		}
+		return s.compareID(x, y)
+	})
+	goOver := func(limit int, counts func(uint32) bool) error {
+		n := 0
+		for _, slot := range live {
+			if counts(slot) {
+				n++
+			}
+		}
+		if limit == 0 || n < limit {
+			return nil
+		}
+		if policy.Overflow == rollcall.Reject {
+			return &rollcall.Error{Code: rollcall.CodeSessionLimit, Detail: fmt.Sprintf("the limit of %d sessions is reached", limit)}
+		}
+		live = slices.DeleteFunc(live, func(slot uint32) bool {
+			if n < limit || !counts(slot) {
+				return false
+			}
+			n--
+			b.evict = append(b.evict, slot)
+			return true
+		})
+		return nil
+	}
+	if err := goOver(policy.MaxPerDevice, sameDevice); err != nil {
+		return err
+	}
+	return goOver(policy.MaxSessions, func(uint32) bool { return true })
+}
+
+// compareID orders sessions of one partition by id.
+func (s *sessions) compareID(x, y uint32) int {
+	return cmp.Or(cmp.Compare(s.login.Get(x), s.login.Get(y)), cmp.Compare(s.random.Get(x), s.random.Get(y)))
+}
+
+// prepare fills in the new session and puts it into the batch.
+func (b *beginning) prepare() error {
+	s := &b.p.sessions
+	b.new.Session = b.in.Session
+	b.new.ID = s.newID(b.now, b.in.Session.User, b.in.Random)
+	b.new.LoginAt, b.new.SeenAt = timeOf(b.now), timeOf(b.now)
+	b.new.slot = s.nextSlot()
+	b.new.token = tokenKeyOf(b.in.Token)
+	batch := b.u.batch
+	if err := batch.Set(sessionKey(b.p.index, b.new.ID), b.new.encode(nil), nil); err != nil {
+		return err
+	}
+	if b.p.presence.seen.Hidden(b.user) {
+		if err := batch.Delete(goneKey(b.p.index, b.user), nil); err != nil {
+			return err
+		}
+	}
+	if b.in.MarkToday {
+		return b.p.days.put(batch, b.kind, int32(b.in.Today), b.user)
+	}
+	return nil
+}
+
+// commit makes the change of memory.
+func (b *beginning) commit() rollcall.Session {
+	s := &b.p.sessions
+	b.p.stored(b.user)
+	s.put(&b.new, b.user)
+	s.enqueue(b.new.slot)
+	for _, slot := range b.evict {
+		s.remove(slot)
+	}
+	if b.in.MarkToday {
+		b.p.days.add(b.kind, int32(b.in.Today), b.user)
+	}
+	b.p.hear(b.now, []uint32{b.user})
+	return s.session(b.new.slot)
+}
+
+// end puts the end of a session into the unit: its record moves to the ended
+// ones, where it stays findable by id and token, and the event is appended.
+func (u *unit) end(s *rollcall.Session, tok tokenKey) error {
+	p := u.p.index
+	st := stored{Session: *s, token: tok}
+	at := s.End.At.UnixMilli()
+	for _, err := range []error{
+		u.batch.Delete(sessionKey(p, s.ID), nil),
+		u.batch.Set(endedKey(p, s.ID), st.encode(nil), nil),
+		u.batch.Set(endedTokenKey(p, tok), s.ID[:], nil),
+		u.batch.Set(endedDueKey(at, p, s.ID), tok[:], nil),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	u.event(rollcall.SessionEnded, at, s.User, rollcall.Event{
+		Session: s.ID, Cause: s.End.Cause, Reason: s.End.Reason, Actor: s.End.Actor,
+	})
+	return nil
+}
+
+// retried answers a login that was made before with the same retry key.
+func (b *beginning) retried() (rollcall.Begun, error) {
+	var out rollcall.Begun
+	if b.in.Retry == nil {
+		return out, nil
+	}
+	v, ok, err := b.p.eng.store.get(retryKey(b.in.Retry.Key))
+	if err != nil || !ok {
+		return out, err
+	}
+	r := reader{b: v}
+	at := r.int()
+	if b.now >= at+ms(b.p.eng.settings.RetryKeep) {
+		return out, nil
+	}
+	request, nonce, id := r.raw(32), r.raw(32), r.id()
+	for n := r.uint(); n > 0 && r.err == nil; n-- {
+		out.Ended = append(out.Ended, rollcall.Ended{ID: r.id(), Cause: rollcall.CauseReplaced})
+	}
+	if err := r.done(); err != nil {
+		return out, damaged("retried login", retryKey(b.in.Retry.Key), err)
+	}
+	if !bytes.Equal(request, b.in.Retry.Request[:]) {
+		return out, &rollcall.Error{Code: rollcall.CodeConflict, Field: "idempotency_key", Detail: "was used for another login"}
+	}
+	out.Session, err = b.p.lookup(rollcall.Ref{ID: id}, b.now)
+	if rollcall.CodeOf(err) == rollcall.CodeNotFound { // erased meanwhile: a new login
+		return rollcall.Begun{}, nil
+	}
+	copy(out.Nonce[:], nonce)
+	out.Replayed = err == nil
+	return out, err
+}
+
+// remember keeps what a login with a retry key answers.
+func (b *beginning) remember(ended []rollcall.Ended) error {
+	if b.in.Retry == nil {
+		return nil
+	}
+	w := writer{}
+	w.int(b.now)
+	w.raw(b.in.Retry.Request[:])
+	w.raw(b.in.Retry.Nonce[:])
+	w.raw(b.new.ID[:])
+	w.uint(uint64(len(ended)))
+	for _, e := range ended {
+		w.raw(e.ID[:])
+	}
+	if err := b.u.batch.Set(retryKey(b.in.Retry.Key), w.b, nil); err != nil {
+		return err
+	}
+	return b.u.batch.Set(retryDueKey(b.now, b.in.Retry.Key), nil, nil)
+}

@@ -1,0 +1,201 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// named bounds how many ended sessions an answer names.
+const named = 100
+
+// leaving is what a step ends in one partition.
+type leaving struct {
+	ids  []rollcall.SessionID
+	bans []rollcall.Ban
+	user string // all of this user's that match
+}
+
+// End implements [rollcall.Sessions].
+func (e *Engine) End(_ context.Context, at time.Time, c rollcall.EndCommand) (rollcall.EndResult, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return rollcall.EndResult{}, err
+	}
+	byPart := make(map[*partition]*leaving)
+	in := func(p *partition) *leaving {
+		if byPart[p] == nil {
+			byPart[p] = &leaving{}
+		}
+		return byPart[p]
+	}
+	for _, id := range c.Sessions {
+		l := in(e.home(rollcall.Ref{ID: id}))
+		l.ids = append(l.ids, id)
+	}
+	for _, b := range c.Bans {
+		l := in(e.partitionOf(b.User))
+		l.bans = append(l.bans, b)
+	}
+	if c.User != "" {
+		in(e.partitionOf(c.User)).user = c.User
+	}
+	var res rollcall.EndResult
+	var units []*unit
+	for p, l := range byPart {
+		var u *unit
+		if u, err = p.end(now, l, &c, &res); err != nil {
+			break
+		}
+		units = append(units, u)
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return res, err
+}
+
+// Ban implements [rollcall.Users].
+func (e *Engine) Ban(ctx context.Context, at time.Time, ban rollcall.Ban) (rollcall.EndResult, error) {
+	return e.End(ctx, at, rollcall.EndCommand{Bans: []rollcall.Ban{ban}})
+}
+
+// end ends sessions of one partition in one atomic step.
+func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollcall.EndResult) (*unit, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.advance(at)
+	u := p.begin()
+	s := &p.sessions
+	chosen := p.chosen(l, c, now)
+	var gone []uint32
+	for _, x := range chosen {
+		end := rollcall.End{At: timeOf(now), Cause: x.cause, Reason: x.reason, Actor: x.actor}
+		session := s.ended(x.slot, end)
+		if err := u.end(&session, s.token.Get(x.slot)); err != nil {
+			return nil, u.drop(err)
+		}
+		if len(res.Sessions) < named {
+			res.Sessions = append(res.Sessions, session.ID)
+		}
+	}
+	for _, b := range l.bans {
+		if err := u.batch.Set(banKey(p.index, b.Key), encodeBan(b), nil); err != nil {
+			return nil, u.drop(err)
+		}
+		u.event(rollcall.UserBanned, now, b.User, rollcall.Event{Reason: b.Reason, Actor: b.Actor})
+	}
+	gone = p.left(chosen, now)
+	for _, n := range gone {
+		if err := u.batch.Set(goneKey(p.index, n), nil, nil); err != nil {
+			return nil, u.drop(err)
+		}
+	}
+	if err := u.apply(); err != nil {
+		return nil, err
+	}
+	for _, x := range chosen {
+		s.remove(x.slot)
+	}
+	for _, b := range l.bans {
+		p.users.setBan(b)
+	}
+	p.hide(now, gone)
+	res.Ended += len(chosen)
+	return u, nil
+}
+
+// chosenSession is a live session about to end.
+type chosenSession struct {
+	slot          uint32
+	cause         rollcall.Cause
+	reason, actor string
+}
+
+// chosen lists the live sessions a step ends, each once.
+func (p *partition) chosen(l *leaving, c *rollcall.EndCommand, now int64) []chosenSession {
+	s := &p.sessions
+	var out []chosenSession
+	taken := make(map[uint32]bool)
+	add := func(x chosenSession) {
+		if !taken[x.slot] && s.alive(x.slot, now) {
+			taken[x.slot] = true
+			out = append(out, x)
+		}
+	}
+	for _, id := range l.ids {
+		if slot, ok := s.find(rollcall.Ref{ID: id}); ok {
+			add(chosenSession{slot, c.Cause, c.Reason, c.Actor})
+		}
+	}
+	if n, ok := p.find(l.user); ok && l.user != "" {
+		device, known := s.values.Find(c.Device)
+		s.ofUser.each(n, func(slot uint32) bool {
+			if (c.Device == "" || (known && s.device.Get(slot) == device)) && (c.Except.IsZero() || s.id(slot) != c.Except) {
+				add(chosenSession{slot, c.Cause, c.Reason, c.Actor})
+			}
+			return true
+		})
+	}
+	for _, b := range l.bans {
+		if n, ok := p.find(b.User); ok {
+			s.ofUser.each(n, func(slot uint32) bool {
+				add(chosenSession{slot, rollcall.CauseBanned, b.Reason, b.Actor})
+				return true
+			})
+		}
+	}
+	return out
+}
+
+// left returns the users who lose their last session by what is chosen.
+func (p *partition) left(chosen []chosenSession, now int64) []uint32 {
+	ending := make(map[uint32]int)
+	for _, x := range chosen {
+		ending[p.sessions.user.Get(x.slot)]++
+	}
+	var out []uint32
+	for n, ends := range ending {
+		if p.sessions.count(n, now) == ends {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// reapStep bounds how many sessions one step reaps.
+const reapStep = 512
+
+// reap stores the ends of some of the sessions that reached their deadline and
+// frees what is left of them; it reports whether there are more.
+func (p *partition) reap(at int64) (u *unit, more bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := &p.sessions
+	s.expire(p.advance(at))
+	n := min(len(s.dead), reapStep)
+	if n == 0 {
+		return nil, false, nil
+	}
+	u = p.begin()
+	for _, slot := range s.dead[:n] {
+		end, cause := s.deadline(slot)
+		session := s.ended(slot, rollcall.End{At: timeOf(end), Cause: cause})
+		if err := u.end(&session, s.token.Get(slot)); err != nil {
+			return nil, false, u.drop(err)
+		}
+	}
+	if err := u.apply(); err != nil {
+		return nil, false, err
+	}
+	for _, slot := range s.dead[:n] {
+		s.remove(slot)
+	}
+	s.dead = s.dead[n:]
+	if len(s.dead) == 0 {
+		s.dead = nil
+	}
+	return u, len(s.dead) > 0, nil
+}

@@ -1,0 +1,239 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/recency"
+)
+
+// Engine is the embedded engine. It is safe for concurrent use; only one
+// process at a time can have its directory open.
+type Engine struct {
+	dir       string
+	opts      Options
+	store     *store
+	parts     []*partition // by the low bits of the user's hash
+	seconds   recency.Seconds
+	outages   outages
+	events    *eventLog
+	kinds     kindTable
+	keys      keyTable
+	settings  rollcall.Settings
+	announced time.Duration // silence after which a user is announced offline
+	scratch   sync.Pool     // *beatScratch
+
+	ready  atomic.Bool // configured
+	closed atomic.Bool
+	forgot atomic.Int64 // minute in which retention was last seen to
+	busy   sync.RWMutex // held for reading by upkeep, for writing by Close
+	flush  sync.Mutex   // one flush at a time
+}
+
+var _ rollcall.Engine = (*Engine)(nil)
+
+// partitions is how many partitions new data is spread over. It is stored, and
+// must be a power of two of at most 256.
+const partitions = 64
+
+// format is the version of the layout of the store.
+const format = 1
+
+// The names of the meta table.
+const (
+	metaFormat     = "format"
+	metaPartitions = "partitions"
+	metaEpoch      = "epoch"
+	metaTimezone   = "timezone"
+	metaStamp      = "stamp"
+	metaOutages    = "outages"
+	metaTrimmed    = "trimmed"
+)
+
+// Open opens the data in a directory, making it if need be, and rebuilds
+// memory from it.
+func Open(dir string, o Options) (*Engine, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	st, err := openStore(dir, &o)
+	if err != nil {
+		return nil, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the data directory cannot be opened", Err: err}
+	}
+	e := &Engine{dir: dir, opts: o, store: st, kinds: kindTable{store: st}}
+	e.scratch.New = func() any { return new(beatScratch) }
+	if err := e.load(); err != nil {
+		return nil, errors.Join(err, st.db.Close())
+	}
+	return e, nil
+}
+
+// found reads or makes what is fixed when the data is created.
+func (e *Engine) found() error {
+	v, ok, err := e.store.get(metaKey(metaFormat))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return e.create()
+	}
+	if len(v) != 1 || v[0] != format {
+		return &rollcall.Error{Code: rollcall.CodeConflict, Detail: "the data has a format this version does not know"}
+	}
+	parts, _, err := e.store.get(metaKey(metaPartitions))
+	if err != nil {
+		return err
+	}
+	epoch, _, err := e.store.get(metaKey(metaEpoch))
+	if err != nil {
+		return err
+	}
+	if len(parts) != 2 || len(epoch) != 4 {
+		return damaged("header", metaKey(metaPartitions), errDamaged)
+	}
+	n := int(binary.BigEndian.Uint16(parts))
+	if n < 1 || n > 256 || n&(n-1) != 0 {
+		return damaged("header", metaKey(metaPartitions), errDamaged)
+	}
+	e.setUp(n, binary.BigEndian.Uint32(epoch))
+	return nil
+}
+
+func (e *Engine) create() error {
+	var epoch [4]byte
+	_, _ = rand.Read(epoch[:]) // never fails
+	b := e.store.db.NewBatch()
+	for name, v := range map[string][]byte{
+		metaFormat:     {format},
+		metaPartitions: binary.BigEndian.AppendUint16(nil, partitions),
+		metaEpoch:      epoch[:],
+	} {
+		if err := b.Set(metaKey(name), v, nil); err != nil {
+			return err
+		}
+	}
+	e.setUp(partitions, binary.BigEndian.Uint32(epoch[:]))
+	return e.store.write(b)
+}
+
+func (e *Engine) setUp(n int, epoch uint32) {
+	e.events = newEventLog(e.store, epoch)
+	e.parts = make([]*partition, n)
+	for i := range e.parts {
+		e.parts[i] = newPartition(e, uint8(i))
+	}
+}
+
+// Configure implements [rollcall.Engine].
+func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
+	v, ok, err := e.store.get(metaKey(metaTimezone))
+	if err != nil {
+		return err
+	}
+	if ok && string(v) != s.Timezone {
+		return &rollcall.Error{
+			Code: rollcall.CodeConflict, Field: "timezone",
+			Detail: "the data was created with " + string(v) + ", its days cannot be read as days of " + s.Timezone,
+		}
+	}
+	if !ok {
+		if err := e.store.db.Set(metaKey(metaTimezone), []byte(s.Timezone), e.store.sync); err != nil {
+			return storeError(err)
+		}
+	}
+	e.settings = s
+	e.announced = s.Window + s.OfflineGrace
+	e.outages.configure(s)
+	e.events.keep = s.EventsCount
+	for _, p := range e.parts {
+		// Whoever had fallen silent before has been announced then.
+		p.presence.silent = max(p.presence.silent, since(p.clock, e.announced))
+	}
+	e.ready.Store(true)
+	return nil
+}
+
+// open returns an error unless the engine can be read.
+func (e *Engine) open() error {
+	switch {
+	case e.closed.Load():
+		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
+	case !e.ready.Load():
+		return &rollcall.Error{Code: rollcall.CodeInternal, Detail: "the engine is not configured"}
+	default:
+		return nil
+	}
+}
+
+// enter begins every command that takes the time.
+func (e *Engine) enter(now time.Time) (int64, error) {
+	ms := now.UnixMilli()
+	if err := e.open(); err != nil {
+		return ms, err
+	}
+	e.outages.note(ms)
+	return ms, nil
+}
+
+// enterWrite begins every command that changes something.
+func (e *Engine) enterWrite(now time.Time) (int64, error) {
+	ms, err := e.enter(now)
+	if err == nil {
+		err = e.store.writable()
+	}
+	return ms, err
+}
+
+func (e *Engine) partitionOf(user string) *partition {
+	return e.parts[rollcall.HashUser(user)&uint64(len(e.parts)-1)]
+}
+
+// rlockAll stops all change: what is read then holds at one instant.
+func (e *Engine) rlockAll() {
+	for _, p := range e.parts {
+		p.mu.RLock()
+	}
+}
+
+func (e *Engine) runlockAll() {
+	for _, p := range e.parts {
+		p.mu.RUnlock()
+	}
+}
+
+// Close implements [rollcall.Engine].
+func (e *Engine) Close() error {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	if e.closed.Swap(true) {
+		return nil
+	}
+	var err error
+	if e.store.writable() == nil {
+		err = e.flushAll()
+	}
+	for _, p := range e.parts { // wait for commands under way
+		p.mu.Lock()
+		defer p.mu.Unlock()
+	}
+	return errors.Join(err, e.store.db.Close())
+}
+
+// Tail implements [rollcall.Events].
+func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	return e.events.tail(ctx, after, max(1, limit), v)
+}
+
+// LastEvent implements [rollcall.Events].
+func (e *Engine) LastEvent(context.Context) (rollcall.EventID, error) {
+	return e.events.last(), e.open()
+}

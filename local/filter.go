@@ -1,0 +1,240 @@
+package local
+
+import (
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/intern"
+)
+
+// matches are the sessions of a partition that a filter keeps, in login order:
+// all of them, or those at some positions.
+type matches struct {
+	s    *sessions
+	some *roaring.Bitmap // nil for all
+	n    int
+}
+
+// at returns the position of the k-th match.
+func (m *matches) at(k int) uint32 {
+	if m.some == nil {
+		pos, _ := m.s.order.Select(k)
+		return pos
+	}
+	pos, err := m.some.Select(uint32(k))
+	if err != nil {
+		return noPos
+	}
+	return pos
+}
+
+// before counts the matches that logged in before an instant.
+func (m *matches) before(ms int64) int {
+	pos := m.s.order.LowerBound(ms)
+	switch {
+	case m.some == nil:
+		return m.s.order.Rank(pos)
+	case pos == 0:
+		return 0
+	default:
+		return int(m.some.Rank(pos - 1))
+	}
+}
+
+// login returns when the k-th match logged in.
+func (m *matches) login(k int) int64 { return m.s.order.Key(m.at(k)) }
+
+// slot returns the slot of the k-th match.
+func (m *matches) slot(k int) uint32 { return m.s.order.Slot(m.at(k)) }
+
+// matching finds the live sessions that a query keeps. The indexed conditions
+// narrow the positions; what then remains is looked at one by one.
+func (s *sessions) matching(q *rollcall.SessionQuery, now int64) matches {
+	f := &q.Filter
+	some := s.indexed(f)
+	if q.Viewer == rollcall.Public && !s.p.users.invisible.IsEmpty() {
+		if some == nil {
+			some = s.live.Clone()
+		}
+		some.AndNot(s.ofUsers(s.p.users.invisible.ToArray()))
+	}
+	if scan := s.newScan(f, now); scan != nil {
+		if some == nil {
+			some = s.live
+		}
+		some = scan.keep(some)
+	}
+	if some == nil {
+		return matches{s: s, n: s.order.Live()}
+	}
+	return matches{s: s, some: some, n: int(some.GetCardinality())}
+}
+
+// indexed returns the positions that the indexed conditions keep; nil for all.
+func (s *sessions) indexed(f *rollcall.SessionFilter) *roaring.Bitmap {
+	var some *roaring.Bitmap
+	narrow := func(b *roaring.Bitmap) {
+		if some == nil {
+			some = b.Clone()
+			return
+		}
+		some.And(b)
+	}
+	if f.Users != nil {
+		numbers := make([]uint32, 0, len(f.Users))
+		for _, u := range f.Users {
+			if s.p.eng.partitionOf(u) != s.p {
+				continue
+			}
+			if n, ok := s.p.find(u); ok {
+				numbers = append(numbers, n)
+			}
+		}
+		narrow(s.ofUsers(numbers))
+	}
+	for _, c := range [...]struct {
+		value string
+		set   valueSet
+	}{{f.Kind, s.byKind}, {f.App, s.byApp}, {f.Device, s.byDevice}} {
+		if c.value != "" {
+			narrow(s.withValue(c.set, c.value))
+		}
+	}
+	if f.IP.IsValid() && f.IP.IsSingleIP() {
+		narrow(s.atAddress(f.IP.Addr()))
+	}
+	if !f.LoginAfter.IsZero() || !f.LoginBefore.IsZero() {
+		if some == nil {
+			some = s.live.Clone()
+		}
+		from, to := uint64(0), uint64(s.order.Len())
+		if !f.LoginAfter.IsZero() {
+			from = uint64(s.order.LowerBound(ceilMs(f.LoginAfter)))
+		}
+		if !f.LoginBefore.IsZero() {
+			to = uint64(s.order.LowerBound(ceilMs(f.LoginBefore)))
+		}
+		some.RemoveRange(0, from)
+		some.RemoveRange(to, uint64(noPos))
+	}
+	return some
+}
+
+func (s *sessions) withValue(set valueSet, value string) *roaring.Bitmap {
+	if id, ok := s.values.Find(value); ok && set[id] != nil {
+		return set[id]
+	}
+	return roaring.New()
+}
+
+// ofUsers returns the positions of the sessions of users.
+func (s *sessions) ofUsers(numbers []uint32) *roaring.Bitmap {
+	b := roaring.New()
+	for _, n := range numbers {
+		s.collect(&s.ofUser, n, b)
+	}
+	return b
+}
+
+func (s *sessions) atAddress(a netip.Addr) *roaring.Bitmap {
+	b := roaring.New()
+	if id, ok := s.ips.Find(string(a.Unmap().AsSlice())); ok {
+		s.collect(&s.ofIP, uint32(id), b)
+	}
+	return b
+}
+
+func (s *sessions) collect(c *chain, owner uint32, into *roaring.Bitmap) {
+	c.each(owner, func(slot uint32) bool {
+		if pos := s.pos.Get(slot); pos != noPos {
+			into.Add(pos)
+		}
+		return true
+	})
+}
+
+// scan holds the conditions that only a look at the session decides.
+type scan struct {
+	s     *sessions
+	seen  int64 // seen at or after
+	net   netip.Prefix
+	name  string // folded
+	attrs map[string]string
+}
+
+func (s *sessions) newScan(f *rollcall.SessionFilter, now int64) *scan {
+	c := &scan{s: s, attrs: f.Attrs, name: fold(f.Name)}
+	if f.SeenWithin > 0 {
+		c.seen = now - ms(f.SeenWithin)
+	}
+	if f.IP.IsValid() && !f.IP.IsSingleIP() {
+		c.net = f.IP
+	}
+	if c.seen == 0 && !c.net.IsValid() && c.name == "" && len(c.attrs) == 0 {
+		return nil
+	}
+	return c
+}
+
+func (c *scan) keep(some *roaring.Bitmap) *roaring.Bitmap {
+	kept := roaring.New()
+	inNet := make(map[intern.ID]bool)
+	for it := some.Iterator(); it.HasNext(); {
+		pos := it.Next()
+		if c.matches(c.s.order.Slot(pos), inNet) {
+			kept.Add(pos)
+		}
+	}
+	return kept
+}
+
+func (c *scan) matches(slot uint32, inNet map[intern.ID]bool) bool {
+	if c.s.seen.Get(slot) < c.seen {
+		return false
+	}
+	if c.net.IsValid() {
+		id := c.s.ip.Get(slot)
+		in, known := inNet[id]
+		if !known {
+			in = c.net.Contains(c.s.addr(slot))
+			inNet[id] = in
+		}
+		if !in {
+			return false
+		}
+	}
+	if c.name == "" && len(c.attrs) == 0 {
+		return true
+	}
+	var session rollcall.Session
+	c.s.readText(slot, &session)
+	for k, v := range c.attrs {
+		if got, ok := session.Attrs[k]; !ok || got != v {
+			return false
+		}
+	}
+	return strings.HasPrefix(fold(session.Name), c.name)
+}
+
+// fold maps letters that differ only by case to one of them.
+func fold(s string) string {
+	ascii := true
+	for i := range len(s) {
+		ascii = ascii && s[i] < utf8.RuneSelf
+	}
+	if ascii {
+		return strings.ToLower(s)
+	}
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return unicode.ToLower(least)
+	}, s)
+}

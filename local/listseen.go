@@ -1,0 +1,178 @@
+package local
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/rollcall/rollcall"
+)
+
+// seenAt is a session's place in the order of last signs of life.
+type seenAt struct {
+	at   int64
+	id   rollcall.SessionID
+	part int
+	slot uint32
+}
+
+func (a seenAt) compare(b seenAt) int {
+	if a.at != b.at {
+		if a.at > b.at {
+			return -1
+		}
+		return 1
+	}
+	return bytes.Compare(b.id[:], a.id[:])
+}
+
+// seenCursor is where a walk by last sign of life stands: the instant it began,
+// past which it looks at nothing, and the last session it returned.
+type seenCursor struct {
+	began int64
+	after seenAt
+}
+
+func (c seenCursor) encode() string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(c.began))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.after.at))
+	return string(append(b, c.after.id[:]...))
+}
+
+func decodeSeenCursor(s string) seenCursor {
+	b := []byte(s) // authenticated: its form is ours
+	return seenCursor{
+		began: int64(binary.BigEndian.Uint64(b)),
+		after: seenAt{at: int64(binary.BigEndian.Uint64(b[8:])), id: rollcall.SessionID(b[16:])},
+	}
+}
+
+// bySeen answers with the most recently seen first. The queues of deadlines are
+// in that order, each for its timeouts; they are merged from their ends.
+func (l *listing) bySeen(now int64) (rollcall.Page[rollcall.Session], error) {
+	page := rollcall.Page[rollcall.Session]{Total: l.total}
+	limit := l.q.Page.Limit
+	if limit == 0 {
+		return page, nil
+	}
+	cursor := seenCursor{began: max(now, l.clock()), after: seenAt{at: math.MaxInt64}}
+	skip := max(0, l.q.Page.Number-1) * limit
+	if l.q.Page.Cursor != "" {
+		cursor, skip = decodeSeenCursor(l.q.Page.Cursor), 0
+	}
+	w := l.newSeenWalk(min(cursor.began, cursor.after.at))
+	for len(page.Items) < limit {
+		next, ok := w.next()
+		if !ok {
+			return page, nil
+		}
+		if l.q.Page.Cursor != "" && next.compare(decodeSeenCursor(l.q.Page.Cursor).after) <= 0 {
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		page.Items = append(page.Items, l.parts[next.part].s.session(next.slot))
+		cursor.after = next
+	}
+	if _, more := w.next(); more {
+		page.Next = cursor.encode()
+	}
+	return page, nil
+}
+
+// clock is the latest time of all partitions.
+func (l *listing) clock() int64 {
+	var latest int64
+	for i := range l.parts {
+		latest = max(latest, l.parts[i].s.p.clock)
+	}
+	return latest
+}
+
+// seenWalk merges the queues of all partitions, newest first. It takes all
+// entries of an instant at once, to order them by id.
+type seenWalk struct {
+	l      *listing
+	queues []seenQueue
+	batch  []seenAt
+}
+
+type seenQueue struct {
+	part  int
+	class uint16
+	left  int // entries still to come are those before this one
+}
+
+// newSeenWalk starts at entries not later than an instant.
+func (l *listing) newSeenWalk(from int64) *seenWalk {
+	w := &seenWalk{l: l}
+	for i := range l.parts {
+		s := l.parts[i].s
+		for c := range s.classes {
+			q := &s.classes[c].queue
+			left := q.Len()
+			if from < math.MaxInt64 {
+				left = q.LowerBound(from + 1)
+			}
+			w.queues = append(w.queues, seenQueue{i, uint16(c), left})
+		}
+	}
+	return w
+}
+
+func (w *seenWalk) next() (seenAt, bool) {
+	for len(w.batch) == 0 {
+		if !w.fill() {
+			return seenAt{}, false
+		}
+	}
+	out := w.batch[0]
+	w.batch = w.batch[1:]
+	return out, true
+}
+
+// fill takes the entries of the newest instant left.
+func (w *seenWalk) fill() bool {
+	newest, found := int64(0), false
+	for i := range w.queues {
+		if at, ok := w.peek(&w.queues[i]); ok && (!found || at > newest) {
+			newest, found = at, true
+		}
+	}
+	if !found {
+		return false
+	}
+	w.batch = w.batch[:0]
+	for i := range w.queues {
+		q := &w.queues[i]
+		for {
+			at, ok := w.peek(q)
+			if !ok || at != newest {
+				break
+			}
+			q.left--
+			m := &w.l.parts[q.part]
+			_, slot := m.s.classes[q.class].queue.At(q.left)
+			w.batch = append(w.batch, seenAt{at, m.s.id(slot), q.part, slot})
+		}
+	}
+	slices.SortFunc(w.batch, seenAt.compare)
+	w.batch = slices.Compact(w.batch)
+	return true
+}
+
+// peek skips entries that are stale or filtered out and returns the instant of
+// the next one.
+func (w *seenWalk) peek(q *seenQueue) (int64, bool) {
+	m := &w.l.parts[q.part]
+	for ; q.left > 0; q.left-- {
+		at, slot := m.s.classes[q.class].queue.At(q.left - 1)
+		if m.s.queued(q.class, at, slot) && (m.some == nil || m.some.Contains(m.s.pos.Get(slot))) {
+			return at, true
+		}
+	}
+	return 0, false
+}

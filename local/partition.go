@@ -1,0 +1,219 @@
+package local
+
+import (
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/column"
+	"github.com/rollcall/rollcall/internal/directory"
+	"github.com/rollcall/rollcall/internal/recency"
+)
+
+// partition holds a share of the users and all that is known about them, by
+// number. mu guards everything in it.
+type partition struct {
+	mu    sync.RWMutex
+	eng   *Engine
+	index uint8
+	clock int64 // latest time seen, ms: time here never moves backwards
+
+	dir    *directory.Directory
+	onDisk column.Column[uint8] // numbers whose id is in the store: 1
+	fresh  []uint32             // numbers whose id is not
+	uses   column.Column[uint32]
+
+	presence presence
+	sessions sessions
+	users    userTable
+	friends  friendTable
+	days     dayTable
+}
+
+func newPartition(e *Engine, index uint8) *partition {
+	p := &partition{eng: e, index: index, dir: directory.New(rollcall.HashText, rollcall.HashNumber)}
+	p.presence.gone = roaring.New()
+	p.sessions.init(p)
+	p.users.init()
+	p.friends.init()
+	p.days.init(p)
+	return p
+}
+
+// advance moves the partition's time to now and returns the time to work with.
+func (p *partition) advance(now int64) int64 {
+	p.clock = max(p.clock, now)
+	return p.clock
+}
+
+// at returns the time a read works with.
+func (p *partition) at(now int64) int64 { return max(p.clock, now) }
+
+// find returns the number of a user.
+func (p *partition) find(user string) (uint32, bool) {
+	return p.dir.Find(rollcall.HashUser(user), user)
+}
+
+// number returns the number of a user, giving them one if need be. The id is
+// put into the batch if the store does not have it.
+func (p *partition) number(b *pebble.Batch, user string) (uint32, error) {
+	n, added, err := p.dir.Insert(rollcall.HashUser(user), user)
+	if err != nil {
+		return 0, errFull(err)
+	}
+	if added {
+		p.fresh = append(p.fresh, n)
+	}
+	if p.onDisk.Get(n) == 0 {
+		return n, b.Set(idKey(p.index, n), []byte(user), nil)
+	}
+	return n, nil
+}
+
+// stored notes that the ids of users are in the store now.
+func (p *partition) stored(n uint32) { p.onDisk.Set(n, 1) }
+
+func errFull(err error) error {
+	return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "too many users in one partition", Err: err}
+}
+
+// ref names a user of this partition anywhere in the engine.
+func (p *partition) ref(n uint32) ref { return newRef(p.index, n) }
+
+// release gives a user's number back if nothing is known about them any more.
+func (p *partition) release(b *pebble.Batch, n uint32) error {
+	if p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 || p.users.has(n) ||
+		p.friends.count(n) != 0 || p.uses.Get(n) != 0 || p.days.ever.Contains(n) {
+		return nil
+	}
+	p.dir.Remove(n)
+	if p.onDisk.Get(n) == 0 {
+		return nil
+	}
+	p.onDisk.Set(n, 0)
+	if err := b.Delete(idKey(p.index, n), nil); err != nil {
+		return err
+	}
+	return p.writeBlock(b, n>>blockShift)
+}
+
+// Numbers are stored in blocks of 256, so that many new users cost few keys.
+const (
+	blockShift = 8
+	blockLen   = 1 << blockShift
+)
+
+// writeBlock stores the ids of a block of numbers.
+func (p *partition) writeBlock(b *pebble.Batch, block uint32) error {
+	w := writer{make([]byte, 0, blockLen*8)}
+	var id [rollcall.MaxUserLen]byte
+	for n := block << blockShift; n < (block+1)<<blockShift; n++ {
+		if p.dir.Has(n) {
+			w.bytes(p.dir.AppendID(id[:0], n))
+		} else {
+			w.uint(0)
+		}
+	}
+	return b.Set(blockKey(p.index, block), w.b, nil)
+}
+
+// flushIDs stores the ids of users who came by beats.
+func (p *partition) flushIDs(b *pebble.Batch) error {
+	last := uint32(1<<32 - 1)
+	for _, n := range p.fresh {
+		if !p.dir.Has(n) || p.onDisk.Get(n) != 0 {
+			continue
+		}
+		if block := n >> blockShift; block != last {
+			last = block
+			if err := p.writeBlock(b, block); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flushedIDs is called once the batch of flushIDs has been applied.
+func (p *partition) flushedIDs() {
+	for _, n := range p.fresh {
+		if p.dir.Has(n) {
+			p.onDisk.Set(n, 1)
+		}
+	}
+	p.fresh = p.fresh[:0]
+	if cap(p.fresh) > 1<<16 {
+		p.fresh = nil
+	}
+}
+
+// unit is a command's change of one partition on its way to the disk: a batch,
+// and the events that go with it.
+type unit struct {
+	p      *partition
+	batch  *pebble.Batch
+	events []event
+	first  uint64 // of the events, to settle
+}
+
+func (p *partition) begin() *unit {
+	return &unit{p: p, batch: p.eng.store.db.NewBatch()}
+}
+
+// apply queues the unit. It must be called with the partition locked, before
+// memory changes. On error nothing was changed, and the unit is released.
+func (u *unit) apply() error {
+	log := u.p.eng.events
+	var err error
+	if u.first, err = log.append(u.batch, u.events); err == nil {
+		if u.batch.Empty() {
+			return nil
+		}
+		if err = u.p.eng.store.apply(u.batch); err == nil {
+			return nil
+		}
+	}
+	log.settle(u.first)
+	u.first = 0
+	_ = u.batch.Close() // released after a failure that is reported already
+	return err
+}
+
+// wait returns once the unit is durable. It must be called without any lock.
+func (u *unit) wait() error {
+	defer u.p.eng.events.settle(u.first)
+	if u.batch.Empty() {
+		return u.batch.Close()
+	}
+	return u.p.eng.store.wait(u.batch)
+}
+
+// drop releases a unit that is not to be applied.
+func (u *unit) drop(err error) error {
+	_ = u.batch.Close() // never applied: there is nothing to lose
+	return err
+}
+
+// event appends an event to the unit, for the eyes that may see its user.
+func (u *unit) event(typ rollcall.EventType, at int64, user string, e rollcall.Event) {
+	e.Type, e.At, e.User = typ, timeOf(at), user
+	out := event{Event: e}
+	if !u.p.users.invisible.IsEmpty() {
+		if n, ok := u.p.find(user); ok && u.p.users.invisible.Contains(n) {
+			out.aud = forTruth
+		}
+	}
+	u.events = append(u.events, out)
+}
+
+// presence is who was seen when.
+type presence struct {
+	seen    recency.Table
+	gone    *roaring.Bitmap
+	silent  uint32   // users last seen before this second have been announced offline
+	ungone  []uint32 // came back since the last flush
+	flushed uint32   // seconds before this one are in the store
+	written int      // numbers in beat records since the last snapshot
+}

@@ -1,0 +1,452 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/recency"
+)
+
+// beatScratch is the working memory of a batch of beats, kept for the next one.
+type beatScratch struct {
+	hashes  []uint64
+	bucket  []uint32 // of each partition, where its users begin in order
+	order   []uint32 // users by partition
+	ids     []string
+	sums    []uint64
+	numbers []uint32
+	tally   recency.Tally
+}
+
+func grown[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// Beat implements [rollcall.Presence]. It goes in passes: hash all, sort by
+// partition, and in each partition find all, then write all.
+func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return err
+	}
+	b := e.scratch.Get().(*beatScratch)
+	defer e.scratch.Put(b)
+	b.sort(users, len(e.parts))
+	for i, p := range e.parts {
+		from, to := b.bucket[i], b.bucket[i+1]
+		if from == to {
+			continue
+		}
+		if err := p.beat(now, b, int(from), int(to)); err != nil {
+			return err
+		}
+	}
+	b.tally.Flush(&e.seconds)
+	clear(b.ids) // hold on to no caller's strings
+	return nil
+}
+
+// sort hashes the users and puts them in the order of their partitions.
+func (b *beatScratch) sort(users []string, parts int) {
+	n := len(users)
+	b.hashes, b.ids, b.sums = grown(b.hashes, n), grown(b.ids, n), grown(b.sums, n)
+	b.numbers, b.bucket = grown(b.numbers, n), grown(b.bucket, parts+2)
+	clear(b.bucket)
+	for i, u := range users {
+		h := rollcall.HashUser(u)
+		b.hashes[i] = h
+		b.bucket[h&uint64(parts-1)+2]++
+	}
+	for i := 2; i < len(b.bucket); i++ {
+		b.bucket[i] += b.bucket[i-1]
+	}
+	for i, h := range b.hashes {
+		place := &b.bucket[h&uint64(parts-1)+1]
+		b.ids[*place], b.sums[*place] = users[i], h
+		*place++
+	}
+}
+
+func (p *partition) beat(at int64, b *beatScratch, from, to int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.advance(at)
+	numbers := b.numbers[from:to]
+	err := p.dir.InsertAll(b.sums[from:to], b.ids[from:to], numbers, func(_ int, n uint32) {
+		p.fresh = append(p.fresh, n)
+	})
+	if err != nil {
+		return errFull(err)
+	}
+	p.fallSilent(now)
+	p.hearAll(now, numbers, &b.tally)
+	return nil
+}
+
+// hear is a sign of life of some numbers, outside of Beat.
+func (p *partition) hear(now int64, numbers []uint32) {
+	if len(numbers) == 0 {
+		return
+	}
+	p.fallSilent(now)
+	var t recency.Tally
+	p.hearAll(now, numbers, &t)
+	t.Flush(&p.eng.seconds)
+}
+
+// hearAll notes a sign of life and announces those who were offline.
+func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally) {
+	pr := &p.presence
+	pr.seen.Hear(secOf(now), numbers, t, pr.silent, func(n, prev uint32, hidden bool) {
+		if hidden {
+			pr.gone.Remove(n)
+			pr.ungone = append(pr.ungone, n)
+		}
+		if p.eng.settings.PresenceEvents {
+			p.announceNumber(rollcall.UserOnline, now, n)
+		}
+	})
+}
+
+// hide makes users gone: offline until their next sign of life.
+func (p *partition) hide(now int64, numbers []uint32) {
+	if len(numbers) == 0 {
+		return
+	}
+	p.fallSilent(now)
+	var t recency.Tally
+	for _, n := range numbers {
+		last := p.presence.seen.Last(n)
+		announced := last != 0 && last >= p.presence.silent && !p.presence.seen.Hidden(n)
+		p.presence.seen.Hide(n, &t)
+		p.presence.gone.Add(n)
+		if announced && p.eng.settings.PresenceEvents {
+			p.announceNumber(rollcall.UserOffline, now, n)
+		}
+	}
+	t.Flush(&p.eng.seconds)
+}
+
+// fallSilent announces those whose window has passed without a sign of life.
+func (p *partition) fallSilent(now int64) {
+	line := since(p.eng.outages.floor(now), p.eng.announced)
+	from := p.presence.silent
+	if line <= from {
+		return
+	}
+	p.presence.silent = line
+	if !p.eng.settings.PresenceEvents {
+		return
+	}
+	p.presence.seen.EachBetween(from, line-1, func(_, n uint32) {
+		p.announceNumber(rollcall.UserOffline, now, n)
+	})
+}
+
+func (p *partition) announceNumber(typ rollcall.EventType, now int64, n uint32) {
+	aud := forAll
+	if p.users.invisible.Contains(n) {
+		aud = forTruth
+	}
+	p.announce(typ, now, p.dir.ID(n), aud)
+}
+
+func (p *partition) announce(typ rollcall.EventType, now int64, user string, aud audience) {
+	if !p.eng.settings.PresenceEvents {
+		return
+	}
+	p.eng.events.announce(event{Event: rollcall.Event{Type: typ, At: timeOf(now), User: user}, aud: aud})
+}
+
+// since returns the first second that counts as online at now for a window.
+func since(now int64, window time.Duration) uint32 {
+	return uint32(max(1, now/1000-int64(window/time.Second)))
+}
+
+// remembered returns the first second that lies within the retention of
+// last-seen times.
+func (e *Engine) remembered(now int64) uint32 { return since(now, e.settings.Retention) }
+
+// online reports whether a user is, in truth.
+func (p *partition) online(n uint32, now int64, window time.Duration) bool {
+	last := p.presence.seen.Last(n)
+	return last != 0 && last >= since(p.eng.outages.floor(now), window) && !p.presence.seen.Hidden(n)
+}
+
+// lastSeen returns what a viewer is shown of a user's presence.
+func (p *partition) lastSeen(n uint32, now int64, window time.Duration, v rollcall.Viewer) (online bool, last uint32) {
+	last = p.presence.seen.Last(n)
+	if v == rollcall.Public && p.users.invisible.Contains(n) {
+		last = p.users.get(n).frozen
+	} else {
+		online = p.online(n, now, window)
+	}
+	if last < p.eng.remembered(now) {
+		return false, 0
+	}
+	return online, last
+}
+
+// Count implements [rollcall.Presence].
+func (e *Engine) Count(_ context.Context, at time.Time, window time.Duration, v rollcall.Viewer) (int, error) {
+	now, err := e.enter(at)
+	if err != nil {
+		return 0, err
+	}
+	e.rlockAll()
+	defer e.runlockAll()
+	return e.count(e.latest(now), window, v), nil
+}
+
+// count counts who is online, with all partitions locked.
+func (e *Engine) count(now int64, window time.Duration, v rollcall.Viewer) int {
+	n := int(e.seconds.Sum(since(e.outages.floor(now), window), secOf(now)))
+	if v == rollcall.Truth {
+		return n
+	}
+	for _, p := range e.parts {
+		for it := p.users.invisible.Iterator(); it.HasNext(); {
+			if p.online(it.Next(), now, window) {
+				n--
+			}
+		}
+	}
+	return n
+}
+
+// latest returns the later of now and every partition's time.
+func (e *Engine) latest(now int64) int64 {
+	for _, p := range e.parts {
+		now = max(now, p.clock)
+	}
+	return now
+}
+
+// Known implements [rollcall.Presence].
+func (e *Engine) Known(_ context.Context, at time.Time) (int, error) {
+	now, err := e.enter(at)
+	if err != nil {
+		return 0, err
+	}
+	e.rlockAll()
+	defer e.runlockAll()
+	line := e.remembered(e.latest(now))
+	n := int(e.seconds.Sum(line, 1<<32-1))
+	for _, p := range e.parts {
+		for it := p.presence.gone.Iterator(); it.HasNext(); {
+			if p.presence.seen.Last(it.Next()) >= line {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// onlineCursor is where a walk of the users online stands: the second it began,
+// and the place it reached.
+type onlineCursor struct {
+	began, sec uint32
+	at         ref
+}
+
+func (c onlineCursor) encode() string {
+	b := binary.BigEndian.AppendUint32(nil, c.began)
+	b = binary.BigEndian.AppendUint32(b, c.sec)
+	return string(binary.BigEndian.AppendUint32(b, uint32(c.at)))
+}
+
+func decodeOnlineCursor(s string) onlineCursor {
+	b := []byte(s) // authenticated: its form is ours
+	return onlineCursor{
+		began: binary.BigEndian.Uint32(b), sec: binary.BigEndian.Uint32(b[4:]),
+		at: ref(binary.BigEndian.Uint32(b[8:])),
+	}
+}
+
+// Online implements [rollcall.Presence]. Seconds descend; within one, users
+// come by partition, then number.
+func (e *Engine) Online(_ context.Context, at time.Time, window time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
+	var page rollcall.Page[rollcall.Seen]
+	at64, err := e.enter(at)
+	if err != nil {
+		return page, err
+	}
+	e.rlockAll()
+	defer e.runlockAll()
+	now := e.latest(at64)
+	page.Total = e.count(now, window, v)
+	if r.Limit == 0 {
+		return page, nil
+	}
+	from := since(e.outages.floor(now), window)
+	cursor := onlineCursor{began: secOf(now), sec: secOf(now)}
+	skip := max(0, r.Number-1) * r.Limit
+	resumed := r.Cursor != ""
+	if resumed {
+		cursor, skip = decodeOnlineCursor(r.Cursor), 0
+	}
+	var group []uint32
+	for sec, ok := e.newest(cursor.sec); ok && sec >= from; sec, ok = e.newest(sec - 1) {
+		for _, p := range e.parts {
+			group = p.presence.seen.Group(group[:0], sec)
+			for _, n := range group {
+				if resumed && sec == cursor.sec && p.ref(n) <= cursor.at {
+					continue
+				}
+				if v == rollcall.Public && p.users.invisible.Contains(n) {
+					continue
+				}
+				if skip > 0 {
+					skip--
+					continue
+				}
+				if len(page.Items) == r.Limit {
+					page.Next = cursor.encode()
+					return page, nil
+				}
+				page.Items = append(page.Items, rollcall.Seen{User: p.dir.ID(n), LastSeen: timeOfSec(sec)})
+				if len(page.Items) == r.Limit {
+					cursor.sec, cursor.at = sec, p.ref(n)
+					resumed = false
+				}
+			}
+		}
+	}
+	return page, nil
+}
+
+// newest returns the newest second, not after sec, in which anyone was seen.
+func (e *Engine) newest(sec uint32) (uint32, bool) {
+	best, found := uint32(0), false
+	for _, p := range e.parts {
+		if s, ok := p.presence.seen.Before(sec + 1); ok && s > best {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+// Status implements [rollcall.Presence].
+func (e *Engine) Status(_ context.Context, at time.Time, window time.Duration, users []string, v rollcall.Viewer) ([]rollcall.Status, error) {
+	at64, err := e.enter(at)
+	if err != nil {
+		return nil, err
+	}
+	e.rlockAll()
+	defer e.runlockAll()
+	now := e.latest(at64)
+	out := make([]rollcall.Status, len(users))
+	for i, u := range users {
+		out[i].User = u
+		p := e.partitionOf(u)
+		n, ok := p.find(u)
+		if !ok {
+			continue
+		}
+		online, last := p.lastSeen(n, now, window, v)
+		out[i].Online, out[i].LastSeen = online, timeOfSec(last)
+		if v == rollcall.Truth || !p.users.invisible.Contains(n) {
+			out[i].Sessions = p.sessions.count(n, now)
+		}
+	}
+	return out, nil
+}
+
+// clearStep bounds how many users one step forgets.
+const clearStep = 4096
+
+// Clear implements [rollcall.Presence].
+func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	line := uint32(max(0, (before.UnixMilli()+999)/1000))
+	for _, p := range e.parts {
+		for rest := p.lastSeenBefore(line); len(rest) > 0; {
+			if err := ctx.Err(); err != nil {
+				return total, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
+			}
+			n := min(len(rest), clearStep)
+			cleared, err := p.clear(now, line, rest[:n])
+			total += cleared
+			if err != nil {
+				return total, err
+			}
+			rest = rest[n:]
+		}
+	}
+	return total, nil
+}
+
+// lastSeenBefore returns the numbers last seen before a second.
+func (p *partition) lastSeenBefore(line uint32) []uint32 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	var out []uint32
+	if line == 0 {
+		return nil
+	}
+	p.presence.seen.EachBetween(1, line-1, func(_, n uint32) { out = append(out, n) })
+	for it := p.presence.gone.Iterator(); it.HasNext(); {
+		if n := it.Next(); p.presence.seen.Last(n) < line {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// clear forgets those of some users who were last seen before a second.
+func (p *partition) clear(at int64, line uint32, numbers []uint32) (int, error) {
+	p.mu.Lock()
+	now := p.advance(at)
+	p.fallSilent(now)
+	numbers = slices.DeleteFunc(numbers, func(n uint32) bool {
+		last := p.presence.seen.Last(n)
+		return last == 0 || last >= line
+	})
+	u := p.begin()
+	if err := p.forget(u, now, numbers); err != nil {
+		p.mu.Unlock()
+		return 0, u.drop(err)
+	}
+	p.mu.Unlock()
+	return len(numbers), u.wait()
+}
+
+// forget removes the last-seen times of users, and those users of whom nothing
+// else is known.
+func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
+	for _, n := range numbers {
+		if err := u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, p.presence.seen.Last(n)), nil); err != nil {
+			return err
+		}
+		if p.presence.seen.Hidden(n) {
+			if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil {
+				return err
+			}
+		}
+	}
+	var t recency.Tally
+	for _, n := range numbers {
+		if last := p.presence.seen.Last(n); last >= p.presence.silent && !p.presence.seen.Hidden(n) {
+			p.announceNumber(rollcall.UserOffline, now, n)
+		}
+		p.presence.seen.Forget(n, &t)
+		p.presence.gone.Remove(n)
+	}
+	t.Flush(&p.eng.seconds)
+	for _, n := range numbers {
+		if err := p.release(u.batch, n); err != nil {
+			return err
+		}
+	}
+	return u.apply()
+}

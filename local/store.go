@@ -1,0 +1,189 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"github.com/rollcall/rollcall"
+)
+
+// store is the part of the engine that remembers: Pebble, the rule of when a
+// command is acknowledged, and the refusal of writes when it cannot be kept.
+type store struct {
+	db       *pebble.DB
+	sync     *pebble.WriteOptions
+	refusing atomic.Pointer[refusal]
+}
+
+// refusal is why writes are refused.
+type refusal struct {
+	err   *rollcall.Error
+	final bool // only a new start can help
+}
+
+func openStore(dir string, o *Options) (*store, error) {
+	cache := pebble.NewCache(o.CacheBytes)
+	defer cache.Unref()
+	opts := &pebble.Options{
+		FS:                 o.fs,
+		Cache:              cache,
+		FormatMajorVersion: pebble.FormatNewest,
+		Merger:             dayMerger(),
+		Logger:             pebbleLogger{o.Logger},
+		MemTableSize:       32 << 20,
+		MaxOpenFiles:       1000,
+	}
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(dir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("open the store in %s: %w", dir, err)
+	}
+	s := &store{db: db, sync: pebble.Sync}
+	if o.Durability == Interval || o.InMemory {
+		s.sync = pebble.NoSync
+	}
+	return s, nil
+}
+
+// writable returns why writes are refused, if they are.
+func (s *store) writable() error {
+	if r := s.refusing.Load(); r != nil {
+		return r.err
+	}
+	return nil
+}
+
+// refuse makes every later write fail with code, until allow, or for good.
+func (s *store) refuse(code rollcall.Code, final bool, detail string, err error) error {
+	r := &refusal{err: &rollcall.Error{Code: code, Detail: detail, Err: err}, final: final}
+	if old := s.refusing.Load(); old == nil || !old.final {
+		s.refusing.Store(r)
+	}
+	return r.err
+}
+
+// allow ends a refusal that was not final.
+func (s *store) allow() {
+	if r := s.refusing.Load(); r != nil && !r.final {
+		s.refusing.CompareAndSwap(r, nil)
+	}
+}
+
+// apply queues the batch and applies it to the store, in the order of calls.
+// It is called under the lock that orders the change of memory, which must be
+// made only if it succeeds. The batch is not durable before wait returns.
+func (s *store) apply(b *pebble.Batch) error {
+	var err error
+	if s.sync.Sync {
+		err = s.db.ApplyNoSyncWait(b, s.sync)
+	} else {
+		err = s.db.Apply(b, s.sync)
+	}
+	if err != nil {
+		return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
+	}
+	return nil
+}
+
+// wait returns once the batch is durable, and releases it.
+func (s *store) wait(b *pebble.Batch) error {
+	if s.sync.Sync {
+		if err := b.SyncWait(); err != nil {
+			return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be synced: restart when the disk is well", err)
+		}
+	}
+	return b.Close()
+}
+
+// write applies a batch and waits for it, where no memory depends on it.
+func (s *store) write(b *pebble.Batch) error {
+	if err := s.writable(); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := s.apply(b); err != nil {
+		return err
+	}
+	return s.wait(b)
+}
+
+// syncAll makes everything applied so far durable.
+func (s *store) syncAll() error {
+	if err := s.db.LogData(nil, pebble.Sync); err != nil {
+		return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be synced: restart when the disk is well", err)
+	}
+	return nil
+}
+
+// get returns a copy of a value; false if the key is not there.
+func (s *store) get(k key) ([]byte, bool, error) {
+	v, closer, err := s.db.Get(k)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, storeError(err)
+	}
+	out := append([]byte(nil), v...)
+	return out, true, storeError(closer.Close())
+}
+
+// scan calls fn for every key that begins with prefix, in order, until fn
+// fails. The slices are valid during the call only.
+func (s *store) scan(ctx context.Context, prefix key, fn func(k, v []byte) error) error {
+	return s.scanRange(ctx, prefix, prefix.after(), fn)
+}
+
+func (s *store) scanRange(ctx context.Context, from, to key, fn func(k, v []byte) error) error {
+	it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return storeError(err)
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err == nil {
+			err = fn(it.Key(), v)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	if err := it.Error(); err != nil {
+		return errors.Join(storeError(err), it.Close())
+	}
+	return storeError(it.Close())
+}
+
+// uninterrupted is the context of reading at Open and of checking, which
+// nobody can cut short.
+type uninterrupted struct{}
+
+func (uninterrupted) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (uninterrupted) Done() <-chan struct{}       { return nil }
+func (uninterrupted) Err() error                  { return nil }
+func (uninterrupted) Value(any) any               { return nil }
+
+// errStop ends a scan early.
+var errStop = errors.New("stop")
+
+func storeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the store cannot be read", Err: err}
+}
+
+// damaged names the record a decoder refused.
+func damaged(what string, k []byte, err error) error {
+	return &rollcall.Error{
+		Code:   rollcall.CodeInternal,
+		Detail: fmt.Sprintf("damaged %s at key %x: run rollcall check", what, k), Err: err,
+	}
+}

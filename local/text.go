@@ -1,0 +1,107 @@
+package local
+
+import (
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/arena"
+	"github.com/rollcall/rollcall/internal/intern"
+)
+
+// The texts of a session that are not columns stand packed in one cell: name,
+// user agent, device id, attributes. A text that many sessions share is held
+// once and referred to: varint id·2+1. Any other stands where it is: varint
+// length·2, then its bytes.
+
+// writeText packs the texts of a session.
+func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
+	if session.Name == "" && session.UserAgent == "" && session.DeviceID == "" && len(session.Attrs) == 0 {
+		s.text.Set(slot, 0)
+		return
+	}
+	var buf [512]byte
+	w := writer{buf[:0]}
+	s.packText(&w, session.Name, false)
+	s.packText(&w, session.UserAgent, true)
+	s.packText(&w, session.DeviceID, false)
+	w.uint(uint64(len(session.Attrs)))
+	for k, v := range session.Attrs {
+		s.packText(&w, k, true)
+		s.packText(&w, v, false)
+	}
+	s.text.Set(slot, s.texts.Put(w.b))
+}
+
+// packText refers to a text if it is known to be shared, or was met not long
+// ago; else it writes it out.
+func (s *sessions) packText(w *writer, text string, shared bool) {
+	if text == "" {
+		w.uint(0)
+		return
+	}
+	if _, ok := s.values.Find(text); ok || shared || s.metBefore(text) {
+		w.uint(uint64(s.values.Ref(text))<<1 | 1)
+		return
+	}
+	w.uint(uint64(len(text)) << 1)
+	w.raw([]byte(text))
+}
+
+// metBefore remembers a text by a hash in a small table that later texts
+// overwrite, and reports whether it stood there.
+func (s *sessions) metBefore(text string) bool {
+	h := rollcall.HashText(text)
+	met := &s.once[h%uint64(len(s.once))]
+	if *met == uint32(h>>32)|1 {
+		return true
+	}
+	*met = uint32(h>>32) | 1
+	return false
+}
+
+// readText unpacks the texts of a session.
+func (s *sessions) readText(slot uint32, session *rollcall.Session) {
+	h := s.text.Get(slot)
+	if h == 0 {
+		return
+	}
+	r := reader{b: s.texts.Get(h)}
+	session.Name, session.UserAgent, session.DeviceID = s.unpackText(&r), s.unpackText(&r), s.unpackText(&r)
+	if n := r.uint(); n > 0 {
+		session.Attrs = make(map[string]string, n)
+		for range n {
+			k := s.unpackText(&r)
+			session.Attrs[k] = s.unpackText(&r)
+		}
+	}
+}
+
+func (s *sessions) unpackText(r *reader) string {
+	head := r.uint()
+	if head&1 == 1 {
+		return s.values.String(intern.ID(head >> 1))
+	}
+	return string(r.raw(int(head >> 1)))
+}
+
+// freeText releases the cell and what it refers to.
+func (s *sessions) freeText(slot uint32) {
+	h := s.text.Get(slot)
+	if h == 0 {
+		return
+	}
+	r := reader{b: s.texts.Get(h)}
+	release := func() {
+		if head := r.uint(); head&1 == 1 {
+			s.values.Release(intern.ID(head >> 1))
+		} else {
+			r.raw(int(head >> 1))
+		}
+	}
+	for range 3 {
+		release()
+	}
+	for n := 2 * r.uint(); n > 0; n-- {
+		release()
+	}
+	s.texts.Free(h)
+	s.text.Set(slot, arena.Handle(0))
+}

@@ -1,0 +1,330 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall"
+)
+
+// reapBudget bounds the sessions one tick reaps in each partition.
+const reapBudget = 64 * reapStep
+
+// Tick implements [rollcall.Engine].
+func (e *Engine) Tick(ctx context.Context, at time.Time) error {
+	e.busy.RLock()
+	defer e.busy.RUnlock()
+	now, err := e.enter(at)
+	if err != nil {
+		return err
+	}
+	e.outages.tick(now)
+	if err := e.guardSpace(); err != nil {
+		return err
+	}
+	if err := e.reapAll(ctx, now); err != nil {
+		return err
+	}
+	for _, p := range e.parts {
+		p.mu.Lock()
+		p.fallSilent(p.advance(now))
+		p.mu.Unlock()
+	}
+	if err := e.forgetOld(ctx, at); err != nil {
+		return err
+	}
+	if err := e.flushAll(); err != nil {
+		return err
+	}
+	return e.trim(ctx, now)
+}
+
+// Flush implements [rollcall.Engine].
+func (e *Engine) Flush(context.Context) error {
+	e.busy.RLock()
+	defer e.busy.RUnlock()
+	if err := e.open(); err != nil {
+		return err
+	}
+	return e.flushAll()
+}
+
+func (e *Engine) reapAll(ctx context.Context, now int64) error {
+	var units []*unit
+	var err error
+	for _, p := range e.parts {
+		for done, more := 0, true; more && done < reapBudget && err == nil && ctx.Err() == nil; done += reapStep {
+			var u *unit
+			if u, more, err = p.reap(now); u != nil {
+				units = append(units, u)
+			}
+		}
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return err
+}
+
+// forgetOld is the retention of last-seen times. It looks once a minute.
+func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
+	minute := at.Unix() / 60
+	if e.forgot.Swap(minute) == minute {
+		return nil
+	}
+	_, err := e.Clear(ctx, at, at.Add(-e.settings.Retention))
+	return err
+}
+
+// flushAll makes beats and touches durable: partition by partition, with one
+// sync at the end.
+func (e *Engine) flushAll() error {
+	e.flush.Lock()
+	defer e.flush.Unlock()
+	if err := e.store.writable(); err != nil {
+		return err
+	}
+	for _, p := range e.parts {
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	b := e.store.db.NewBatch()
+	first, err := e.events.flush(b)
+	defer func() { e.events.settle(first) }()
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if stamp := e.outages.stamp.Load(); stamp != 0 {
+		err = errors.Join(
+			b.Set(metaKey(metaStamp), binary.BigEndian.AppendUint64(nil, uint64(stamp)), nil),
+			b.Set(metaKey(metaOutages), e.outages.encode(), nil))
+	}
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := e.store.db.Apply(b, pebble.NoSync); err != nil {
+		return e.store.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
+	}
+	if err := b.Close(); err != nil {
+		return err
+	}
+	return e.store.syncAll()
+}
+
+// flush puts what was heard since the last flush into the store.
+func (p *partition) flush() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.eng.store.db.NewBatch()
+	err := p.flushIDs(b)
+	if err == nil {
+		err = p.flushBeats(b)
+	}
+	if err == nil {
+		err = p.flushTouches(b)
+	}
+	if err == nil && !b.Empty() {
+		if err = p.eng.store.db.Apply(b, pebble.NoSync); err != nil {
+			err = p.eng.store.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	p.flushedIDs()
+	return b.Close()
+}
+
+// minDelta entries are never worth a snapshot.
+const minDelta = 1 << 16
+
+// flushBeats stores, for every second since the last flush, who was last seen
+// in it: numbers ascending, as differences. When these records hold more than
+// there are users, they are replaced by the last-seen column itself.
+func (p *partition) flushBeats(b *pebble.Batch) error {
+	pr := &p.presence
+	var err error
+	newest := pr.flushed
+	pr.seen.EachGroupSince(pr.flushed, func(sec uint32, numbers []uint32) {
+		w := writer{make([]byte, 0, 2*len(numbers))}
+		last := uint32(0)
+		for _, n := range numbers {
+			w.uint(uint64(n - last))
+			last = n
+		}
+		err = errors.Join(err, b.Set(beatKey(p.index, sec), w.b, nil))
+		pr.written += len(numbers)
+		newest = max(newest, sec)
+	})
+	for _, n := range pr.ungone {
+		if !pr.seen.Hidden(n) {
+			err = errors.Join(err, b.Delete(goneKey(p.index, n), nil))
+		}
+	}
+	pr.ungone = nil
+	pr.flushed = newest // its group may still grow: it is written again next time
+	if err == nil && pr.written > max(minDelta, pr.seen.Known()) {
+		err = p.snapshotBeats(b)
+	}
+	return err
+}
+
+// Last-seen times are snapshotted in blocks of 4,096 numbers.
+const (
+	seenShift = 12
+	seenLen   = 1 << seenShift
+)
+
+func (p *partition) snapshotBeats(b *pebble.Batch) error {
+	pr := &p.presence
+	for _, prefix := range []key{newKey(tabBeat, 2).u8(p.index), newKey(tabForgot, 2).u8(p.index), newKey(tabSeen, 2).u8(p.index)} {
+		if err := b.DeleteRange(prefix, prefix.after(), nil); err != nil {
+			return err
+		}
+	}
+	for from := uint32(0); from < p.dir.Limit(); from += seenLen {
+		v := make([]byte, 0, 4*seenLen)
+		used := false
+		for n := from; n < from+seenLen; n++ {
+			last := pr.seen.Last(n)
+			used = used || last != 0
+			v = binary.BigEndian.AppendUint32(v, last)
+		}
+		if !used {
+			continue
+		}
+		if err := b.Set(seenKey(p.index, from>>seenShift), v, nil); err != nil {
+			return err
+		}
+	}
+	pr.written = 0
+	return nil
+}
+
+// flushTouches stores which slots were touched since the last flush, and when.
+// When these records hold more than there are sessions, one of all replaces
+// them.
+func (p *partition) flushTouches(b *pebble.Batch) error {
+	s := &p.sessions
+	w := writer{}
+	newest, n := s.flushed, 0
+	for c := range s.classes {
+		q := &s.classes[c].queue
+		for i := q.LowerBound(s.flushed); i < q.Len(); i++ {
+			at, slot := q.At(i)
+			if s.queued(uint16(c), at, slot) && at != s.login.Get(slot) {
+				w.uint(uint64(slot))
+				w.int(at)
+				n++
+			}
+			newest = max(newest, at)
+		}
+	}
+	s.flushed = newest
+	if n == 0 {
+		return nil
+	}
+	if s.written += n; s.written > max(minDelta, s.order.Live()) {
+		return p.snapshotTouches(b)
+	}
+	s.touches++
+	return b.Set(touchKey(p.index, s.touches), w.b, nil)
+}
+
+func (p *partition) snapshotTouches(b *pebble.Batch) error {
+	s := &p.sessions
+	prefix := newKey(tabTouch, 2).u8(p.index)
+	if err := b.DeleteRange(prefix, prefix.after(), nil); err != nil {
+		return err
+	}
+	w := writer{make([]byte, 0, 8*s.order.Live())}
+	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
+		slot := s.order.Slot(pos)
+		w.uint(uint64(slot))
+		w.int(s.seen.Get(slot))
+	}
+	s.written = 0
+	return b.Set(touchedKey(p.index), w.b, nil)
+}
+
+// trimBudget bounds the records one tick removes of each kind.
+const trimBudget = 10_000
+
+// trim removes what is past its keep: ended sessions, retry keys, bans, events.
+func (e *Engine) trim(ctx context.Context, now int64) error {
+	b := e.store.db.NewBatch()
+	err := errors.Join(
+		e.trimEnded(ctx, b, now-ms(e.settings.EndedKeep)),
+		e.trimRetries(ctx, b, now-ms(e.settings.RetryKeep)),
+		e.trimBans(b, now),
+		e.events.trim(ctx, b, now-ms(e.settings.EventsAge)))
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if b.Empty() {
+		return b.Close()
+	}
+	if err := e.store.db.Apply(b, pebble.NoSync); err != nil {
+		return e.store.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
+	}
+	return b.Close()
+}
+
+func (e *Engine) trimEnded(ctx context.Context, b *pebble.Batch, line int64) error {
+	n := 0
+	return e.bounded(e.store.scanRange(ctx, newKey(tabEndedDue, 1), newKey(tabEndedDue, 9).u64(uint64(max(0, line))), func(k, v []byte) error {
+		if n++; n > trimBudget || len(k) != 26 || len(v) != 16 {
+			return errStop
+		}
+		p, id := k[9], rollcall.SessionID(k[10:])
+		return errors.Join(b.Delete(k, nil), b.Delete(endedKey(p, id), nil), b.Delete(endedTokenKey(p, tokenKey(v)), nil))
+	}))
+}
+
+func (e *Engine) trimRetries(ctx context.Context, b *pebble.Batch, line int64) error {
+	n := 0
+	return e.bounded(e.store.scanRange(ctx, newKey(tabRetryDue, 1), newKey(tabRetryDue, 9).u64(uint64(max(0, line))), func(k, _ []byte) error {
+		if n++; n > trimBudget || len(k) != 41 {
+			return errStop
+		}
+		due := int64(binary.BigEndian.Uint64(k[1:]))
+		key := retryKey([32]byte(k[9:]))
+		v, ok, err := e.store.get(key)
+		if err != nil {
+			return err
+		}
+		if r := (reader{b: v}); ok && r.int() == due { // not taken anew since
+			err = b.Delete(key, nil)
+		}
+		return errors.Join(err, b.Delete(k, nil))
+	}))
+}
+
+func (*Engine) bounded(err error) error {
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+func (e *Engine) trimBans(b *pebble.Batch, now int64) error {
+	for _, p := range e.parts {
+		p.mu.Lock()
+		for k, ban := range p.users.bans {
+			if ban.Until.UnixMilli() <= p.at(now) {
+				delete(p.users.bans, k)
+				if err := b.Delete(banKey(p.index, k), nil); err != nil {
+					p.mu.Unlock()
+					return err
+				}
+			}
+		}
+		p.mu.Unlock()
+	}
+	return nil
+}

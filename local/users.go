@@ -1,0 +1,313 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/arena"
+	"github.com/rollcall/rollcall/internal/column"
+)
+
+// userTable holds what is kept about users besides their numbers, and the bans.
+type userTable struct {
+	record    column.Column[arena.Handle]
+	texts     arena.Arena
+	records   int
+	invisible *roaring.Bitmap
+	bans      map[rollcall.BanKey]rollcall.Ban
+}
+
+// userRecord is a user's own settings. frozen is the last-seen second the
+// public is shown while the user is invisible.
+type userRecord struct {
+	kind, name string
+	invisible  bool
+	frozen     uint32
+}
+
+func (t *userTable) init() {
+	t.invisible = roaring.New()
+	t.bans = make(map[rollcall.BanKey]rollcall.Ban)
+}
+
+func (r *userRecord) encode() []byte {
+	w := writer{}
+	w.string(r.kind)
+	w.string(r.name)
+	if r.invisible {
+		w.u8(1)
+	} else {
+		w.u8(0)
+	}
+	w.uint(uint64(r.frozen))
+	return w.b
+}
+
+func decodeUser(b []byte) (userRecord, error) {
+	r := reader{b: b}
+	u := userRecord{kind: r.string(), name: r.string(), invisible: r.u8() == 1, frozen: uint32(r.uint())}
+	return u, r.done()
+}
+
+func (t *userTable) has(n uint32) bool { return t.record.Get(n) != 0 }
+
+func (t *userTable) get(n uint32) userRecord {
+	h := t.record.Get(n)
+	if h == 0 {
+		return userRecord{}
+	}
+	u, _ := decodeUser(t.texts.Get(h)) // our own bytes, in memory
+	return u
+}
+
+func (t *userTable) set(n uint32, u userRecord) {
+	t.drop(n)
+	t.record.Set(n, t.texts.Put(u.encode()))
+	t.records++
+	if u.invisible {
+		t.invisible.Add(n)
+	}
+}
+
+func (t *userTable) drop(n uint32) {
+	if h := t.record.Get(n); h != 0 {
+		t.texts.Free(h)
+		t.record.Set(n, 0)
+		t.records--
+	}
+	t.invisible.Remove(n)
+}
+
+func (t *userTable) setBan(b rollcall.Ban) { t.bans[b.Key] = b }
+
+func (t *userTable) banOf(k rollcall.BanKey, now int64) (rollcall.Ban, bool) {
+	b, ok := t.bans[k]
+	return b, ok && now < b.Until.UnixMilli()
+}
+
+func (t *userTable) memory() int {
+	return t.record.Bytes() + t.texts.Bytes() + int(t.invisible.GetSizeInBytes()) + 256*len(t.bans)
+}
+
+// kindTable numbers the kinds of users of an engine; there are at most 64.
+type kindTable struct {
+	mu    sync.RWMutex
+	store *store
+	names []string
+}
+
+// index returns the number of a kind, giving it one if need be. The store has
+// it before anything refers to it.
+func (t *kindTable) index(kind string) (uint8, error) {
+	t.mu.RLock()
+	i := slices.Index(t.names, kind)
+	t.mu.RUnlock()
+	if i >= 0 {
+		return uint8(i), nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(t.names, kind); i >= 0 {
+		return uint8(i), nil
+	}
+	if len(t.names) >= rollcall.MaxKinds {
+		return 0, rollcall.Invalid("kind", "there are %d kinds already, the limit; %q would be one more", rollcall.MaxKinds, kind)
+	}
+	k := newKey(tabKind, 2).u8(uint8(len(t.names)))
+	if err := t.store.db.Set(k, []byte(kind), pebble.NoSync); err != nil {
+		return 0, storeError(err)
+	}
+	t.names = append(t.names, kind)
+	return uint8(len(t.names) - 1), nil
+}
+
+// of returns the numbers of the kinds a question is about: that kind, or all.
+func (t *kindTable) of(kind string) []uint8 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var out []uint8
+	for i, name := range t.names {
+		if kind == "" || kind == name {
+			out = append(out, uint8(i))
+		}
+	}
+	return out
+}
+
+// User implements [rollcall.Users].
+func (e *Engine) User(_ context.Context, user string) (rollcall.User, error) {
+	if err := e.open(); err != nil {
+		return rollcall.User{}, err
+	}
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if n, ok := p.find(user); ok {
+		return p.users.get(n).user(user), nil
+	}
+	return (&userRecord{}).user(user), nil
+}
+
+func (u userRecord) user(id string) rollcall.User {
+	return rollcall.User{ID: id, Kind: cmp.Or(u.kind, rollcall.DefaultKind), Name: u.name, Invisible: u.invisible}
+}
+
+// PutUser implements [rollcall.Users].
+func (e *Engine) PutUser(_ context.Context, at time.Time, user string, patch rollcall.UserPatch) (rollcall.User, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return rollcall.User{}, err
+	}
+	if patch.Kind != nil {
+		if _, err := e.kinds.index(*patch.Kind); err != nil {
+			return rollcall.User{}, err
+		}
+	}
+	p := e.partitionOf(user)
+	p.mu.Lock()
+	u := p.begin()
+	rec, err := p.putUser(u, p.advance(now), user, patch)
+	p.mu.Unlock()
+	if err != nil {
+		return rollcall.User{}, u.drop(err)
+	}
+	return rec.user(user), u.wait()
+}
+
+func (p *partition) putUser(u *unit, now int64, user string, patch rollcall.UserPatch) (userRecord, error) {
+	n, err := p.number(u.batch, user)
+	if err != nil {
+		return userRecord{}, err
+	}
+	old := p.users.get(n)
+	rec := old
+	if patch.Kind != nil {
+		rec.kind = *patch.Kind
+	}
+	if patch.Name != nil {
+		rec.name = *patch.Name
+	}
+	if patch.Invisible != nil {
+		rec.invisible = *patch.Invisible
+	}
+	if rec.invisible && !old.invisible {
+		rec.frozen = p.presence.seen.Last(n)
+	}
+	if rec == old {
+		return rec, u.apply()
+	}
+	if err := u.batch.Set(userKey(p.index, n), rec.encode(), nil); err != nil {
+		return rec, err
+	}
+	if err := u.apply(); err != nil {
+		return rec, err
+	}
+	p.stored(n)
+	p.users.set(n, rec)
+	if rec.invisible != old.invisible && p.online(n, now, p.eng.announced) {
+		typ := rollcall.UserOnline
+		if rec.invisible {
+			typ = rollcall.UserOffline
+		}
+		p.announce(typ, now, user, forPublic)
+	}
+	return rec, nil
+}
+
+// Unban implements [rollcall.Users].
+func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.BanKey) (bool, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return false, err
+	}
+	p := e.partitionOf(user)
+	p.mu.Lock()
+	_, found := p.users.banOf(k, p.advance(now))
+	if !found {
+		p.mu.Unlock()
+		return false, nil
+	}
+	u := p.begin()
+	u.event(rollcall.UserUnbanned, p.clock, user, rollcall.Event{})
+	err = u.batch.Delete(banKey(p.index, k), nil)
+	if err == nil {
+		err = u.apply()
+	}
+	if err == nil {
+		delete(p.users.bans, k)
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return false, u.drop(err)
+	}
+	return true, u.wait()
+}
+
+// BanOf implements [rollcall.Users].
+func (e *Engine) BanOf(_ context.Context, at time.Time, user string, k rollcall.BanKey) (rollcall.Ban, bool, error) {
+	now, err := e.enter(at)
+	if err != nil {
+		return rollcall.Ban{}, false, err
+	}
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	b, ok := p.users.banOf(k, p.at(now))
+	if !ok {
+		return rollcall.Ban{}, false, nil
+	}
+	return b, true, nil
+}
+
+// Bans implements [rollcall.Users].
+func (e *Engine) Bans(_ context.Context, at time.Time, r rollcall.PageRequest) (rollcall.Page[rollcall.Ban], error) {
+	now, err := e.enter(at)
+	if err != nil {
+		return rollcall.Page[rollcall.Ban]{}, err
+	}
+	var bans []rollcall.Ban
+	e.rlockAll()
+	for _, p := range e.parts {
+		for k := range p.users.bans {
+			if b, ok := p.users.banOf(k, p.at(now)); ok {
+				bans = append(bans, b)
+			}
+		}
+	}
+	e.runlockAll()
+	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })
+	return pageOf(bans, r, banPlace), nil
+}
+
+// banPlace orders bans: by user, then key.
+func banPlace(b rollcall.Ban) string { return b.User + "\x00" + string(b.Key[:]) }
+
+// pageOf cuts a page out of a whole list whose places ascend; the place of the
+// last item is the cursor.
+func pageOf[T any](all []T, r rollcall.PageRequest, place func(T) string) rollcall.Page[T] {
+	page := rollcall.Page[T]{Total: len(all)}
+	from := min(len(all), max(0, r.Number-1)*r.Limit)
+	if r.Cursor != "" {
+		from = len(all)
+		for i := range all {
+			if place(all[i]) > r.Cursor {
+				from = i
+				break
+			}
+		}
+	}
+	to := min(len(all), from+r.Limit)
+	page.Items = append(page.Items, all[from:to]...)
+	if r.Limit > 0 && to < len(all) {
+		page.Next = place(all[to-1])
+	}
+	return page
+}
