@@ -140,7 +140,7 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		st.Sessions += p.sessions.order.Live()
 		st.Friends += p.friends.edges
 		st.Bans += len(p.users.bans)
-		ids += p.dir.Bytes() + p.onDisk.Bytes() + 4*cap(p.fresh)
+		ids += p.dir.Bytes() + p.onDisk.words.Bytes() + 4*cap(p.fresh)
 		presence += p.presence.seen.Bytes() + int(p.presence.gone.GetSizeInBytes())
 		sessions += p.sessions.memory()
 		users += p.users.memory()
@@ -160,7 +160,7 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		{"users", users},
 		{"friends", friends},
 		{"attendance", days},
-		{"events waiting", e.events.waiting() * 160},
+		{"events waiting", e.events.bytes()},
 		{"store", int(m.BlockCache.Size) + int(m.MemTable.Size)},
 	} {
 		st.Memory = append(st.Memory, rollcall.MemoryPart{Name: part.name, Bytes: int64(part.bytes)})
@@ -171,9 +171,9 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 	return st, nil
 }
 
-// waiting counts the presence events that wait for the next flush.
-func (l *eventLog) waiting() int {
+// bytes is the memory of the presence events that wait for the next flush.
+func (l *eventLog) bytes() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.pending)
+	return l.waiting.bytes()
 }

@@ -9,12 +9,23 @@ import (
 	"github.com/rollcall/rollcall/enginetest"
 )
 
-type memStore struct{ fs vfs.FS }
+// memStore is a directory in memory, which can lose what was not synced.
+type memStore struct{ fs *vfs.MemFS }
+
+func newMemStore(testing.TB) enginetest.Store { return &memStore{vfs.NewCrashableMem()} }
 
 func (s *memStore) Open() (rollcall.Engine, error) {
 	return Open("data", Options{fs: s.fs, ReserveBytes: -1})
 }
 
-func TestConformance(t *testing.T) {
-	enginetest.Run(t, func(testing.TB) enginetest.Store { return &memStore{vfs.NewMem()} })
+// Crash implements [enginetest.Crasher]: the engine that is open goes on with
+// the files of the past, the next one finds what was synced.
+func (s *memStore) Crash() { s.fs = s.fs.CrashClone(vfs.CrashCloneCfg{}) }
+
+func TestConformance(t *testing.T) { enginetest.Run(t, newMemStore) }
+
+func TestModel(t *testing.T) { enginetest.RunModel(t, newMemStore) }
+
+func TestCollegeMsg(t *testing.T) {
+	enginetest.RunCollegeMsg(t, newMemStore, "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
 }

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,35 +12,6 @@ import (
 
 	"github.com/rollcall/rollcall"
 )
-
-// audience says who an event is for: of an invisible user the public sees
-// nothing, and turning invisible looks like going offline to the public alone.
-type audience uint8
-
-const (
-	forAll audience = iota
-	forTruth
-	forPublic
-)
-
-func (a audience) shows(v rollcall.Viewer) bool {
-	switch a {
-	case forTruth:
-		return v == rollcall.Truth
-	case forPublic:
-		return v == rollcall.Public
-	default:
-		return true
-	}
-}
-
-// event is an event as it is stored: rollcall's, its place in the log, and who
-// may see it.
-type event struct {
-	rollcall.Event
-	seq uint64
-	aud audience
-}
 
 // The two families of events, each bounded by itself, under one sequence.
 const (
@@ -65,7 +35,7 @@ type eventLog struct {
 	inFlight []uint64 // first sequences of commits not yet durable, ascending
 	done     uint64   // every event up to here is durable
 	news     chan struct{}
-	pending  []event   // presence events not yet flushed
+	waiting  waiting   // presence events not yet flushed
 	trimmed  [2]uint64 // newest event no longer kept, by family
 	count    [2]int    // events kept, by family
 }
@@ -123,46 +93,6 @@ func (l *eventLog) settle(first uint64) {
 func (l *eventLog) wake() {
 	close(l.news)
 	l.news = make(chan struct{})
-}
-
-// announce queues presence events for the next flush. The queue is bounded by
-// what is kept at all: past that the oldest go.
-func (l *eventLog) announce(events ...event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pending = append(l.pending, events...)
-	if over := len(l.pending) - l.keep; over > l.keep/8 {
-		l.pending = slices.Delete(l.pending, 0, over)
-	}
-}
-
-// eventsPerRecord bounds a stored run of presence events.
-const eventsPerRecord = 256
-
-// flush adds the presence events that wait to a batch and returns what to
-// settle.
-func (l *eventLog) flush(b *pebble.Batch) (first uint64, err error) {
-	l.mu.Lock()
-	events := l.pending
-	l.pending = nil
-	l.mu.Unlock()
-	if len(events) == 0 {
-		return 0, nil
-	}
-	first = l.take(len(events), presenceFamily)
-	for seq := first; len(events) > 0; {
-		n := min(eventsPerRecord, len(events))
-		w := writer{}
-		for _, e := range events[:n] {
-			w.bytes(encodeEvent(e))
-		}
-		if err := b.Set(presEventKey(seq), w.b, nil); err != nil {
-			l.settle(first)
-			return 0, err
-		}
-		events, seq = events[n:], seq+uint64(n)
-	}
-	return first, nil
 }
 
 // trimStep bounds the records one trim looks at.
@@ -247,8 +177,11 @@ func (l *eventLog) load(ctx context.Context) error {
 // that user's partition locked.
 func (l *eventLog) redact(ctx context.Context, b *pebble.Batch, user string) error {
 	l.mu.Lock()
-	l.pending = slices.DeleteFunc(l.pending, func(e event) bool { return e.User == user })
+	err := l.waiting.redact(user)
 	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	for family, table := range [...]byte{tabEvent, tabPresEvent} {
 		err := l.store.scan(ctx, newKey(table, 1), func(k, v []byte) error {
 			events, err := decodeEvents(family, k, v)
@@ -278,73 +211,6 @@ func (l *eventLog) redact(ctx context.Context, b *pebble.Batch, user string) err
 	return nil
 }
 
-var eventTypes = [...]rollcall.EventType{
-	rollcall.SessionStarted, rollcall.SessionEnded, rollcall.UserOnline, rollcall.UserOffline,
-	rollcall.UserBanned, rollcall.UserUnbanned, rollcall.UserErased,
-}
-
-func encodeEvent(e event) []byte {
-	w := writer{make([]byte, 0, 48)}
-	w.u8(byte(slices.Index(eventTypes[:], e.Type))<<2 | byte(e.aud))
-	w.int(e.At.UnixMilli())
-	w.string(e.User)
-	if e.Session.IsZero() {
-		w.bytes(nil)
-	} else {
-		w.bytes(e.Session[:])
-	}
-	w.string(string(e.Cause))
-	w.string(e.Reason)
-	w.string(e.Actor)
-	return w.b
-}
-
-func decodeEvent(b []byte) (event, error) {
-	r := reader{b: b}
-	head := r.u8()
-	e := event{aud: audience(head & 3)}
-	if int(head>>2) >= len(eventTypes) {
-		return e, errDamaged
-	}
-	e.Type = eventTypes[head>>2]
-	e.At, e.User = timeOf(r.int()), r.string()
-	if id := r.bytes(); len(id) > 0 {
-		copy(e.Session[:], id)
-	}
-	e.Cause, e.Reason, e.Actor = rollcall.Cause(r.string()), r.string(), r.string()
-	return e, r.done()
-}
-
-// decodeEvents reads one record of a family: one session event, or a run of
-// presence events.
-func decodeEvents(family int, k, v []byte) ([]event, error) {
-	if len(k) != 9 {
-		return nil, damaged("event", k, errDamaged)
-	}
-	seq := binary.BigEndian.Uint64(k[1:])
-	if family == 0 {
-		e, err := decodeEvent(v)
-		if err != nil {
-			return nil, damaged("event", k, err)
-		}
-		e.seq = seq
-		return []event{e}, nil
-	}
-	var events []event
-	for r := (reader{b: v}); len(r.b) > 0; {
-		e, err := decodeEvent(r.bytes())
-		if err != nil || r.err != nil {
-			return nil, damaged("event", k, errDamaged)
-		}
-		e.seq = seq + uint64(len(events))
-		events = append(events, e)
-	}
-	if len(events) == 0 {
-		return nil, damaged("event", k, errDamaged)
-	}
-	return events, nil
-}
-
 // id is the text form of a place in this store's log.
 func (l *eventLog) id(seq uint64) rollcall.EventID {
 	raw := binary.BigEndian.AppendUint32(nil, l.epoch)
@@ -357,100 +223,4 @@ func (l *eventLog) parseID(id rollcall.EventID) (uint64, error) {
 		return 0, rollcall.ErrEventsGone
 	}
 	return binary.BigEndian.Uint64(raw[4:]), nil
-}
-
-// tail returns up to limit durable events that follow after, and waits for one
-// until ctx ends.
-func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
-	from := uint64(0)
-	if after != "" {
-		var err error
-		if from, err = l.parseID(after); err != nil {
-			return nil, err
-		}
-		if l.lost(from) {
-			return nil, rollcall.ErrEventsGone
-		}
-	}
-	for {
-		l.mu.Lock()
-		done, seq, news := l.done, l.seq, l.news
-		l.mu.Unlock()
-		if from > seq {
-			return nil, rollcall.ErrEventsGone
-		}
-		for from < done {
-			events, last, err := l.read(ctx, from+1, done, limit, v)
-			if err != nil || len(events) > 0 {
-				return events, err
-			}
-			from = last
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-news:
-		}
-	}
-}
-
-// lost reports whether an event after seq is no longer kept.
-func (l *eventLog) lost(seq uint64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return seq < max(l.trimmed[sessionFamily], l.trimmed[presenceFamily])
-}
-
-// read returns up to limit events from first to last that v may see, and the
-// last event it looked at.
-func (l *eventLog) read(ctx context.Context, first, last uint64, limit int, v rollcall.Viewer) ([]rollcall.Event, uint64, error) {
-	var found []event
-	for family, table := range familyTables {
-		from := first
-		if family == presenceFamily { // the record may begin before the event
-			from -= min(from, eventsPerRecord)
-		}
-		n := 0
-		err := l.store.scanRange(ctx, newKey(table, 9).u64(from), newKey(table, 9).u64(last+1), func(k, v []byte) error {
-			events, err := decodeEvents(family, k, v)
-			if err != nil {
-				return err
-			}
-			for _, e := range events {
-				if e.seq >= first && e.seq <= last {
-					found, n = append(found, e), n+1
-				}
-			}
-			if n >= limit {
-				return errStop
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStop) {
-			return nil, 0, err
-		}
-	}
-	slices.SortFunc(found, func(a, b event) int { return cmp.Compare(a.seq, b.seq) })
-	if len(found) >= limit {
-		found = found[:limit]
-		last = found[limit-1].seq
-	}
-	out := make([]rollcall.Event, 0, len(found))
-	for _, e := range found {
-		if e.aud.shows(v) {
-			e.ID = l.id(e.seq)
-			out = append(out, e.Event)
-		}
-	}
-	return out, last, nil
-}
-
-// last returns the id of the newest durable event.
-func (l *eventLog) last() rollcall.EventID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.done == 0 {
-		return ""
-	}
-	return l.id(l.done)
 }

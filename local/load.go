@@ -121,7 +121,7 @@ func (p *partition) loadIDs() error {
 		return err
 	}
 	insert := func(n uint32, id string) error {
-		p.onDisk.Set(n, 1)
+		p.onDisk.add(n)
 		return p.dir.InsertAt(n, rollcall.HashUser(id), id)
 	}
 	err = p.scan(tabBlock, func(k, v []byte) error {
@@ -291,6 +291,12 @@ func (p *partition) loadBeats() error {
 }
 
 func (p *partition) settleBeats(latest []uint32) error {
+	s := &p.sessions
+	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
+		slot := s.order.Slot(pos)
+		n := s.user.Get(slot)
+		latest[n] = max(latest[n], secOf(s.seen.Get(slot)))
+	}
 	err := p.scan(tabForgot, func(k, v []byte) error {
 		if n := number24(k); len(v) == 4 && n < uint32(len(latest)) && latest[n] <= binary.BigEndian.Uint32(v) {
 			latest[n] = 0
@@ -306,12 +312,6 @@ func (p *partition) settleBeats(latest []uint32) error {
 	})
 	if err != nil {
 		return err
-	}
-	s := &p.sessions
-	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
-		slot := s.order.Slot(pos)
-		n := s.user.Get(slot)
-		latest[n] = max(latest[n], secOf(s.seen.Get(slot)))
 	}
 	newest := uint32(0)
 	for n, sec := range latest {

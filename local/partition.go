@@ -21,8 +21,8 @@ type partition struct {
 	clock int64 // latest time seen, ms: time here never moves backwards
 
 	dir    *directory.Directory
-	onDisk column.Column[uint8] // numbers whose id is in the store: 1
-	fresh  []uint32             // numbers whose id is not
+	onDisk bits     // numbers whose id is in the store
+	fresh  []uint32 // numbers whose id is not
 	uses   column.Column[uint32]
 
 	presence presence
@@ -66,14 +66,14 @@ func (p *partition) number(b *pebble.Batch, user string) (uint32, error) {
 	if added {
 		p.fresh = append(p.fresh, n)
 	}
-	if p.onDisk.Get(n) == 0 {
+	if !p.onDisk.has(n) {
 		return n, b.Set(idKey(p.index, n), []byte(user), nil)
 	}
 	return n, nil
 }
 
 // stored notes that the ids of users are in the store now.
-func (p *partition) stored(n uint32) { p.onDisk.Set(n, 1) }
+func (p *partition) stored(n uint32) { p.onDisk.add(n) }
 
 func errFull(err error) error {
 	return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "too many users in one partition", Err: err}
@@ -89,10 +89,10 @@ func (p *partition) release(b *pebble.Batch, n uint32) error {
 		return nil
 	}
 	p.dir.Remove(n)
-	if p.onDisk.Get(n) == 0 {
+	if !p.onDisk.has(n) {
 		return nil
 	}
-	p.onDisk.Set(n, 0)
+	p.onDisk.remove(n)
 	if err := b.Delete(idKey(p.index, n), nil); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p *partition) writeBlock(b *pebble.Batch, block uint32) error {
 func (p *partition) flushIDs(b *pebble.Batch) error {
 	last := uint32(1<<32 - 1)
 	for _, n := range p.fresh {
-		if !p.dir.Has(n) || p.onDisk.Get(n) != 0 {
+		if !p.dir.Has(n) || p.onDisk.has(n) {
 			continue
 		}
 		if block := n >> blockShift; block != last {
@@ -140,7 +140,7 @@ func (p *partition) flushIDs(b *pebble.Batch) error {
 func (p *partition) flushedIDs() {
 	for _, n := range p.fresh {
 		if p.dir.Has(n) {
-			p.onDisk.Set(n, 1)
+			p.onDisk.add(n)
 		}
 	}
 	p.fresh = p.fresh[:0]
@@ -214,6 +214,7 @@ type presence struct {
 	gone    *roaring.Bitmap
 	silent  uint32   // users last seen before this second have been announced offline
 	ungone  []uint32 // came back since the last flush
+	back    []uint32 // working memory of hearAll
 	flushed uint32   // seconds before this one are in the store
 	written int      // numbers in beat records since the last snapshot
 }

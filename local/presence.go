@@ -103,15 +103,16 @@ func (p *partition) hear(now int64, numbers []uint32) {
 // hearAll notes a sign of life and announces those who were offline.
 func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally) {
 	pr := &p.presence
-	pr.seen.Hear(secOf(now), numbers, t, pr.silent, func(n, prev uint32, hidden bool) {
+	back := pr.back[:0]
+	pr.seen.Hear(secOf(now), numbers, t, pr.silent, func(n, _ uint32, hidden bool) {
 		if hidden {
 			pr.gone.Remove(n)
 			pr.ungone = append(pr.ungone, n)
 		}
-		if p.eng.settings.PresenceEvents {
-			p.announceNumber(rollcall.UserOnline, now, n)
-		}
+		back = append(back, n)
 	})
+	pr.back = back
+	p.eng.events.announce(p, rollcall.UserOnline, now, back)
 }
 
 // hide makes users gone: offline until their next sign of life.
@@ -120,17 +121,25 @@ func (p *partition) hide(now int64, numbers []uint32) {
 		return
 	}
 	p.fallSilent(now)
+	p.eng.events.announce(p, rollcall.UserOffline, now, p.announcedOf(numbers))
 	var t recency.Tally
 	for _, n := range numbers {
-		last := p.presence.seen.Last(n)
-		announced := last != 0 && last >= p.presence.silent && !p.presence.seen.Hidden(n)
 		p.presence.seen.Hide(n, &t)
 		p.presence.gone.Add(n)
-		if announced && p.eng.settings.PresenceEvents {
-			p.announceNumber(rollcall.UserOffline, now, n)
-		}
 	}
 	t.Flush(&p.eng.seconds)
+}
+
+// announcedOf returns those of some numbers who have been announced online.
+func (p *partition) announcedOf(numbers []uint32) []uint32 {
+	var out []uint32
+	for _, n := range numbers {
+		last := p.presence.seen.Last(n)
+		if last != 0 && last >= p.presence.silent && !p.presence.seen.Hidden(n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // fallSilent announces those whose window has passed without a sign of life.
@@ -144,24 +153,9 @@ func (p *partition) fallSilent(now int64) {
 	if !p.eng.settings.PresenceEvents {
 		return
 	}
-	p.presence.seen.EachBetween(from, line-1, func(_, n uint32) {
-		p.announceNumber(rollcall.UserOffline, now, n)
-	})
-}
-
-func (p *partition) announceNumber(typ rollcall.EventType, now int64, n uint32) {
-	aud := forAll
-	if p.users.invisible.Contains(n) {
-		aud = forTruth
-	}
-	p.announce(typ, now, p.dir.ID(n), aud)
-}
-
-func (p *partition) announce(typ rollcall.EventType, now int64, user string, aud audience) {
-	if !p.eng.settings.PresenceEvents {
-		return
-	}
-	p.eng.events.announce(event{Event: rollcall.Event{Type: typ, At: timeOf(now), User: user}, aud: aud})
+	var silent []uint32
+	p.presence.seen.EachBetween(from, line-1, func(_, n uint32) { silent = append(silent, n) })
+	p.eng.events.announce(p, rollcall.UserOffline, now, silent)
 }
 
 // since returns the first second that counts as online at now for a window.
@@ -434,11 +428,9 @@ func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
 			}
 		}
 	}
+	p.eng.events.announce(p, rollcall.UserOffline, now, p.announcedOf(numbers))
 	var t recency.Tally
 	for _, n := range numbers {
-		if last := p.presence.seen.Last(n); last >= p.presence.silent && !p.presence.seen.Hidden(n) {
-			p.announceNumber(rollcall.UserOffline, now, n)
-		}
 		p.presence.seen.Forget(n, &t)
 		p.presence.gone.Remove(n)
 	}

@@ -203,6 +203,24 @@ func (p *partition) snapshotBeats(b *pebble.Batch) error {
 		}
 	}
 	pr.written = 0
+	return p.keepForgotten(b)
+}
+
+// keepForgotten stores that users with sessions have been forgotten, so that
+// what their sessions know of the last sign of life does not bring it back.
+func (p *partition) keepForgotten(b *pebble.Batch) error {
+	s := &p.sessions
+	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
+		slot := s.order.Slot(pos)
+		n := s.user.Get(slot)
+		if p.presence.seen.Last(n) != 0 {
+			continue
+		}
+		last := binary.BigEndian.AppendUint32(nil, secOf(s.seen.Get(slot)))
+		if err := b.Set(forgetKey(p.index, n), last, nil); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

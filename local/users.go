@@ -212,12 +212,12 @@ func (p *partition) putUser(u *unit, now int64, user string, patch rollcall.User
 	}
 	p.stored(n)
 	p.users.set(n, rec)
-	if rec.invisible != old.invisible && p.online(n, now, p.eng.announced) {
+	if p.eng.settings.PresenceEvents && rec.invisible != old.invisible && p.online(n, now, p.eng.announced) {
 		typ := rollcall.UserOnline
 		if rec.invisible {
 			typ = rollcall.UserOffline
 		}
-		p.announce(typ, now, user, forPublic)
+		p.eng.events.announceTo(forPublic, typ, now, user)
 	}
 	return rec, nil
 }

@@ -1,8 +1,6 @@
 package recency
 
 import (
-	"slices"
-
 	"github.com/rollcall/rollcall/internal/column"
 )
 
@@ -205,8 +203,7 @@ func (t *Table) group(dst []uint32, g int, hidden bool) []uint32 {
 			}
 		}
 	}
-	slices.Sort(dst[head:])
-	return dst[:head+len(slices.Compact(dst[head:]))]
+	return dst[:head+len(sortNumbers(dst[head:]))]
 }
 
 // compact drops what is stale from the log once that is more than half of it.
