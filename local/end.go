@@ -70,7 +70,6 @@ func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollc
 	u := p.begin()
 	s := &p.sessions
 	chosen := p.chosen(l, c, now)
-	var gone []uint32
 	for _, x := range chosen {
 		end := rollcall.End{At: timeOf(now), Cause: x.cause, Reason: x.reason, Actor: x.actor}
 		session := s.ended(x.slot, end)
@@ -87,7 +86,7 @@ func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollc
 		}
 		u.event(rollcall.UserBanned, now, b.User, rollcall.Event{Reason: b.Reason, Actor: b.Actor})
 	}
-	gone = p.left(chosen, now)
+	gone := p.left(chosen, now)
 	for _, n := range gone {
 		if err := u.batch.Set(goneKey(p.index, n), nil, nil); err != nil {
 			return nil, u.drop(err)
@@ -150,7 +149,8 @@ func (p *partition) chosen(l *leaving, c *rollcall.EndCommand, now int64) []chos
 	return out
 }
 
-// left returns the users who lose their last session by what is chosen.
+// left returns the users who lose their last session by what is chosen, and
+// have a last-seen time to be gone with.
 func (p *partition) left(chosen []chosenSession, now int64) []uint32 {
 	ending := make(map[uint32]int)
 	for _, x := range chosen {
@@ -158,7 +158,7 @@ func (p *partition) left(chosen []chosenSession, now int64) []uint32 {
 	}
 	var out []uint32
 	for n, ends := range ending {
-		if p.sessions.count(n, now) == ends {
+		if p.presence.seen.Last(n) != 0 && p.sessions.count(n, now) == ends {
 			out = append(out, n)
 		}
 	}

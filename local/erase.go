@@ -124,6 +124,7 @@ func (p *partition) erase(ctx context.Context, u *unit, now int64, user string, 
 	p.users.drop(n)
 	var t recency.Tally
 	p.presence.seen.Forget(n, &t)
+	p.presence.forgot.Add(n)
 	t.Flush(&p.eng.seconds)
 	p.presence.gone.Remove(n)
 	if err := p.release(u.batch, n); err != nil {

@@ -298,6 +298,7 @@ func (p *partition) settleBeats(latest []uint32) error {
 		latest[n] = max(latest[n], secOf(s.seen.Get(slot)))
 	}
 	err := p.scan(tabForgot, func(k, v []byte) error {
+		p.presence.forgot.Add(number24(k))
 		if n := number24(k); len(v) == 4 && n < uint32(len(latest)) && latest[n] <= binary.BigEndian.Uint32(v) {
 			latest[n] = 0
 		}

@@ -34,7 +34,7 @@ type partition struct {
 
 func newPartition(e *Engine, index uint8) *partition {
 	p := &partition{eng: e, index: index, dir: directory.New(rollcall.HashText, rollcall.HashNumber)}
-	p.presence.gone = roaring.New()
+	p.presence.gone, p.presence.forgot = roaring.New(), roaring.New()
 	p.sessions.init(p)
 	p.users.init()
 	p.friends.init()
@@ -212,6 +212,8 @@ func (u *unit) event(typ rollcall.EventType, at int64, user string, e rollcall.E
 type presence struct {
 	seen    recency.Table
 	gone    *roaring.Bitmap
+	forgot  *roaring.Bitmap // numbers the store is told to know no last-seen time of
+	again   []uint32        // of those, heard again since the last flush
 	silent  uint32   // users last seen before this second have been announced offline
 	ungone  []uint32 // came back since the last flush
 	back    []uint32 // working memory of hearAll

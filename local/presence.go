@@ -104,7 +104,10 @@ func (p *partition) hear(now int64, numbers []uint32) {
 func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally) {
 	pr := &p.presence
 	back := pr.back[:0]
-	pr.seen.Hear(secOf(now), numbers, t, pr.silent, func(n, _ uint32, hidden bool) {
+	pr.seen.Hear(secOf(now), numbers, t, pr.silent, func(n, prev uint32, hidden bool) {
+		if prev == 0 && pr.forgot.Contains(n) {
+			pr.again = append(pr.again, n)
+		}
 		if hidden {
 			pr.gone.Remove(n)
 			pr.ungone = append(pr.ungone, n)
@@ -432,6 +435,7 @@ func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
 	var t recency.Tally
 	for _, n := range numbers {
 		p.presence.seen.Forget(n, &t)
+		p.presence.forgot.Add(n)
 		p.presence.gone.Remove(n)
 	}
 	t.Flush(&p.eng.seconds)

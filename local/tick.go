@@ -166,7 +166,13 @@ func (p *partition) flushBeats(b *pebble.Batch) error {
 			err = errors.Join(err, b.Delete(goneKey(p.index, n), nil))
 		}
 	}
-	pr.ungone = nil
+	for _, n := range pr.again {
+		if pr.seen.Last(n) != 0 {
+			pr.forgot.Remove(n)
+			err = errors.Join(err, b.Delete(forgetKey(p.index, n), nil))
+		}
+	}
+	pr.ungone, pr.again = nil, nil
 	pr.flushed = newest // its group may still grow: it is written again next time
 	if err == nil && pr.written > max(minDelta, pr.seen.Known()) {
 		err = p.snapshotBeats(b)
@@ -203,6 +209,7 @@ func (p *partition) snapshotBeats(b *pebble.Batch) error {
 		}
 	}
 	pr.written = 0
+	pr.forgot.Clear()
 	return p.keepForgotten(b)
 }
 
@@ -220,6 +227,7 @@ func (p *partition) keepForgotten(b *pebble.Batch) error {
 		if err := b.Set(forgetKey(p.index, n), last, nil); err != nil {
 			return err
 		}
+		p.presence.forgot.Add(n)
 	}
 	return nil
 }

@@ -1,0 +1,236 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/danielgtaylor/huma/v2/validation"
+
+	"github.com/rollcall/rollcall"
+)
+
+// The names of the security schemes in the OpenAPI document.
+const (
+	schemeKey     = "api_key"
+	schemeSession = "session"
+	schemeCookie  = "cookie"
+)
+
+// bodyReadTimeout is how long a client may take to send a body.
+const bodyReadTimeout = 30 * time.Second
+
+func (s *Server) newAPI() huma.API {
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[problem]())
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
+	api := humago.New(gated{s}, huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title:   "Rollcall",
+				Version: s.opts.Version,
+				Description: "Who is online, since when, on which devices; who came on which days; and showing people out.\n\n" +
+					"Instants are RFC 3339 in UTC with milliseconds, durations Go text (5m) or whole seconds, days YYYY-MM-DD. " +
+					"Unknown fields and query parameters are refused. Errors are application/problem+json with a stable code.",
+			},
+			Components: &huma.Components{Schemas: registry, SecuritySchemes: s.securitySchemes()},
+		},
+		Formats:       map[string]huma.Format{jsonType: format, "json": format},
+		DefaultFormat: jsonType,
+		Transformers:  []huma.Transformer{translate},
+	})
+	api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) { next(&answer{humaContext: ctx}) })
+	return api
+}
+
+func (s *Server) securitySchemes() map[string]*huma.SecurityScheme {
+	schemes := map[string]*huma.SecurityScheme{
+		schemeKey:     {Type: "http", Scheme: "bearer", BearerFormat: "rck_…", Description: "An API key of the role the operation names, or of a higher one."},
+		schemeSession: {Type: "http", Scheme: "bearer", BearerFormat: "rct_…", Description: "The token of a session."},
+	}
+	if s.opts.VerifyCookie != "" {
+		schemes[schemeCookie] = &huma.SecurityScheme{Type: "apiKey", In: "cookie", Name: s.opts.VerifyCookie, Description: "The token of a session, from pages of the same origin."}
+	}
+	return schemes
+}
+
+// describe puts what the table says of a route into its description.
+func (s *Server) describe(op *huma.Operation) *Route {
+	route := &s.gateOf(op.Method + " " + op.Path).Route
+	op.Extensions = map[string]any{"x-rollcall-role": string(route.Needs)}
+	if route.AdminWhen != "" {
+		op.Extensions["x-rollcall-admin-when"] = route.AdminWhen
+	}
+	switch route.Needs {
+	case AccessPublic:
+	case AccessUser:
+		op.Security = []map[string][]string{{schemeSession: {}}}
+		if s.opts.VerifyCookie != "" {
+			op.Security = append(op.Security, map[string][]string{schemeCookie: {}})
+		}
+		if route.Keys != "" {
+			op.Extensions["x-rollcall-key-role"] = string(route.Keys)
+			op.Security = append(op.Security, map[string][]string{schemeKey: {}})
+		}
+	default:
+		op.Security = []map[string][]string{{schemeKey: {}}}
+	}
+	op.MaxBodyBytes = route.maxBody() + 1 // huma refuses bodies that reach the limit
+	op.BodyReadTimeout = bodyReadTimeout
+	return route
+}
+
+// op begins the description of a route: "GET /v1/stats", its id and summary.
+func op(pattern, id, tag, summary string) huma.Operation {
+	method, path, _ := strings.Cut(pattern, " ")
+	return huma.Operation{Method: method, Path: path, OperationID: id, Tags: []string{tag}, Summary: summary}
+}
+
+// body is what a typed handler answers with.
+type body[T any] struct{ Body T }
+
+// register adds a route whose input is I and whose answer is a T.
+func register[I, T any](s *Server, op huma.Operation, handle func(context.Context, *I) (T, error)) {
+	s.describe(&op)
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*body[T], error) {
+		v, err := handle(ctx, in)
+		if err != nil {
+			return nil, s.problemOf(ctx, err)
+		}
+		return &body[T]{v}, nil
+	})
+}
+
+// registerQuiet adds a route that answers 204, without a body.
+func registerQuiet[I any](s *Server, op huma.Operation, handle func(context.Context, *I) error) {
+	s.describe(&op)
+	op.DefaultStatus = http.StatusNoContent
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*struct{}, error) {
+		if err := handle(ctx, in); err != nil {
+			return nil, s.problemOf(ctx, err)
+		}
+		return nil, nil
+	})
+}
+
+// registerPlain adds a route with a handler of its own; op describes it in full.
+func (s *Server) registerPlain(op huma.Operation, handle http.HandlerFunc) {
+	s.describe(&op)
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	op.Responses["default"] = &huma.Response{
+		Description: "Error",
+		Content:     map[string]*huma.MediaType{problemType: {Schema: s.schema(problem{})}},
+	}
+	s.api.OpenAPI().AddOperation(&op)
+	gated{s}.HandleFunc(op.Method+" "+op.Path, handle)
+}
+
+// schema returns the schema of a value's type, by reference.
+func (s *Server) schema(v any) *huma.Schema {
+	return s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(v), true, "")
+}
+
+// jsonContent describes a JSON body of v's type.
+func (s *Server) jsonContent(v any) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{jsonType: {Schema: s.schema(v)}}
+}
+
+// operations lists all operations of a document.
+func operations(doc *huma.OpenAPI) []*huma.Operation {
+	var out []*huma.Operation
+	for _, item := range doc.Paths {
+		for _, o := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if o != nil {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// unmarshal refuses what encoding/json would quietly repair: text that is not
+// UTF-8 would let two ids become one.
+func unmarshal(data []byte, v any) error {
+	if !utf8.Valid(data) {
+		return errors.New("is not valid UTF-8")
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("is not valid JSON: %w", err)
+	}
+	return nil
+}
+
+// humaContext lets answer embed the interface beside its method Context.
+type humaContext = huma.Context
+
+// answer corrects the status of an error once translate has said what it is.
+type answer struct {
+	humaContext
+	status int
+}
+
+func (a *answer) SetStatus(status int) {
+	if a.status != 0 {
+		status = a.status
+	}
+	a.humaContext.SetStatus(status)
+}
+
+// translate gives the errors that huma itself finds in a request the form of
+// all others.
+func translate(ctx huma.Context, _ string, v any) (any, error) {
+	model, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	p := newProblem(requestError(model, ctx.Operation()))
+	if a, ok := ctx.(*answer); ok {
+		a.status = p.Status
+	}
+	return p, nil
+}
+
+func requestError(m *huma.ErrorModel, op *huma.Operation) *rollcall.Error {
+	e := &rollcall.Error{Code: rollcall.CodeInvalidArgument, Field: "body", Detail: m.Detail}
+	switch {
+	case m.Status == http.StatusRequestEntityTooLarge:
+		errors.As(tooLarge(op.MaxBodyBytes-1), &e)
+	case m.Status == http.StatusRequestTimeout:
+		e.Detail = fmt.Sprintf("did not arrive within %v", bodyReadTimeout)
+	case len(m.Errors) > 0:
+		first := m.Errors[0] // its Value is not shown: it may be a secret
+		e.Field, e.Detail = fieldOf(first), first.Message
+	}
+	return e
+}
+
+// fieldOf returns the name of the field at fault as the client wrote it:
+// "body.marks[3].user" is marks[3].user.
+func fieldOf(d *huma.ErrorDetail) string {
+	field := d.Location
+	for _, place := range []string{"body.", "query.", "path.", "header."} {
+		if rest, ok := strings.CutPrefix(field, place); ok {
+			field = rest
+			break
+		}
+	}
+	var missing string
+	if n, _ := fmt.Sscanf(d.Message, validation.MsgExpectedRequiredProperty, &missing); n == 1 {
+		if field == "body" {
+			return missing
+		}
+		return field + "." + missing
+	}
+	return clip(field)
+}

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// RangeQuery chooses days and a kind of users.
+type RangeQuery struct {
+	From day    `query:"from" doc:"first day; 28 days up to to unless said (12 weeks for cohorts)"`
+	To   day    `query:"to" doc:"last day; today unless said"`
+	Kind string `query:"kind" doc:"only users of this kind; all unless said"`
+}
+
+// The ranges taken when a query does not say where to begin, in days.
+const (
+	defaultDays       = 28
+	defaultCohortDays = 12 * 7
+)
+
+func (q RangeQuery) days(today rollcall.Day, length int) (rollcall.DayRange, error) {
+	r := rollcall.DayRange{To: today}
+	var err error
+	if q.To != "" {
+		if r.To, err = q.To.parse("to"); err != nil {
+			return r, err
+		}
+	}
+	r.From = max(0, r.To-rollcall.Day(length)+1)
+	if q.From != "" {
+		r.From, err = q.From.parse("from")
+	}
+	return r, err
+}
+
+// streak is a run of days.
+type streak struct {
+	Current int  `json:"current" doc:"ending today, or yesterday while today is open"`
+	AtRisk  bool `json:"at_risk" doc:"it ends today unless the user comes"`
+	Longest int  `json:"longest"`
+}
+
+func streakOf(s rollcall.Streak) streak { return streak(s) }
+
+type attendedInput struct {
+	UserInput
+	RangeQuery
+	Months string `query:"months" doc:"these months instead of a range" example:"2017-10,2017-09"`
+}
+
+// attended is when a user was there.
+type attended struct {
+	Any    bool   `json:"any"`
+	Count  int    `json:"count"`
+	Days   []day  `json:"days" nullable:"false"`
+	Streak streak `json:"streak" doc:"over all days, not only those asked for"`
+}
+
+func (s *Server) registerAttended() {
+	register(s, op("GET /v1/attendance/users/{user}", "get-attendance", "Attendance", "On which days a user was there, and the user's streak"), s.attended)
+}
+
+func (s *Server) attended(ctx context.Context, in *attendedInput) (attended, error) {
+	days, err := in.days(s.roll.Today(), defaultDays)
+	if err != nil {
+		return attended{}, err
+	}
+	var months []rollcall.DayRange
+	if in.Months != "" {
+		if in.From != "" || in.To != "" {
+			return attended{}, rollcall.Invalid("months", "cannot be combined with from and to")
+		}
+		if months, days, err = parseMonths(in.Months); err != nil {
+			return attended{}, err
+		}
+	}
+	found, err := s.view(ctx).Attended(ctx, in.User, in.Kind, days)
+	if err != nil {
+		return attended{}, err
+	}
+	out := attended{Days: []day{}, Streak: streakOf(found.Streak)}
+	for _, d := range found.Days {
+		if months == nil || slices.ContainsFunc(months, func(m rollcall.DayRange) bool { return m.From <= d && d <= m.To }) {
+			out.Days = append(out.Days, dayOf(d))
+		}
+	}
+	out.Count = len(out.Days)
+	out.Any = out.Count > 0
+	return out, nil
+}
+
+// parseMonths reads a list of months and returns each, and the range from the
+// first to the last.
+func parseMonths(text string) (months []rollcall.DayRange, all rollcall.DayRange, err error) {
+	for i, m := range strings.Split(text, ",") {
+		t, err := time.Parse("2006-01", m)
+		if err != nil || t.Year() < 1970 {
+			return nil, all, rollcall.Invalid("months", "%.20q is not a month of the form YYYY-MM since 1970-01", m)
+		}
+		r := rollcall.DayRange{
+			From: rollcall.DateOf(t.Year(), t.Month(), 1),
+			To:   rollcall.DateOf(t.Year(), t.Month()+1, 1) - 1,
+		}
+		if i == 0 {
+			all = r
+		}
+		all.From, all.To = min(all.From, r.From), max(all.To, r.To)
+		months = append(months, r)
+		if int(all.To-all.From) >= rollcall.MaxDayRange {
+			return nil, all, rollcall.Invalid("months", "span %d days, the limit is %d", all.To-all.From+1, rollcall.MaxDayRange)
+		}
+	}
+	return months, all, nil
+}

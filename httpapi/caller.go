@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+
+	"github.com/rollcall/rollcall"
+)
+
+// caller is who makes a request, as far as it is known: the chain fills in
+// where from, the gate who.
+type caller struct {
+	requestID string
+	peer      netip.Addr // the other end of the connection
+	addr      netip.Addr // the client: peer, or whom a trusted proxy speaks for
+	query     url.Values
+
+	role    rollcall.Role    // of the API key; "" without one
+	key     rollcall.APIKey  // zero with AuthOff
+	token   string           // a session's token, not yet looked up
+	session rollcall.Session // of the token, on routes that need a live one
+}
+
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c *caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+func callerOf(ctx context.Context) *caller {
+	if c, ok := ctx.Value(callerKey{}).(*caller); ok {
+		return c
+	}
+	return &caller{}
+}
+
+// actor names the caller in what is remembered of an end or a ban.
+func (c *caller) actor() string {
+	switch {
+	case c.key.Name != "":
+		return c.key.Name
+	case c.key.ID != "":
+		return "key " + c.key.ID
+	default:
+		return "local"
+	}
+}
+
+// need refuses callers below a role; what says which part of the request asks
+// for it.
+func (c *caller) need(role rollcall.Role, what string) error {
+	if c.role.Allows(role) {
+		return nil
+	}
+	return forbidden("%s needs a key of role %s, this one is %s", what, role, c.role)
+}
+
+// view returns the service as the caller may see it.
+func (s *Server) view(ctx context.Context) *rollcall.Roll {
+	if callerOf(ctx).role == rollcall.RoleAdmin {
+		return s.roll
+	}
+	return s.public
+}

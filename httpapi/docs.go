@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// The page that shows the OpenAPI document: everything it needs is in it.
+var (
+	//go:embed docs/page.html
+	docsPage string
+	//go:embed docs/page.css
+	docsStyle string
+	//go:embed docs/page.js
+	docsScript string
+)
+
+func (s *Server) registerDocs() {
+	spec := op("GET /openapi.json", "openapi", "Operation", "This document")
+	spec.Responses = map[string]*huma.Response{"200": {
+		Description: "OK", Content: map[string]*huma.MediaType{jsonType: {Schema: &huma.Schema{Type: huma.TypeObject}}},
+	}}
+	s.registerPlain(spec, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		_, _ = w.Write(s.spec)
+	})
+
+	page := op("GET /docs", "docs", "Operation", "This document, to read in a browser")
+	page.Responses = map[string]*huma.Response{"200": {
+		Description: "OK", Content: map[string]*huma.MediaType{"text/html": {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	html := []byte(strings.NewReplacer("{{style}}", docsStyle, "{{script}}", docsScript).Replace(docsPage))
+	policy := strings.Join([]string{
+		"default-src 'none'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+		"style-src '" + sourceHash(docsStyle) + "'", "script-src '" + sourceHash(docsScript) + "'",
+	}, "; ")
+	s.registerPlain(page, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		_, _ = w.Write(html)
+	})
+}
+
+// sourceHash names an inline script or style in a content security policy.
+func sourceHash(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,68 @@
+package httpapi_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/httpapi"
+)
+
+// faulty is an engine that knows API keys and fails at all else as it is told:
+// for what a real engine cannot be made to do. Commands it does not have panic.
+type faulty struct {
+	rollcall.Engine
+	keys map[rollcall.KeyHash]rollcall.APIKey
+	err  error
+}
+
+func newFaultySite(t testing.TB, change ...func(*httpapi.Options)) (*site, *faulty) {
+	t.Helper()
+	f := &faulty{keys: map[rollcall.KeyHash]rollcall.APIKey{}}
+	return newSiteOver(t, f, change...), f
+}
+
+func (f *faulty) Configure(context.Context, rollcall.Settings) error { return nil }
+func (f *faulty) Flush(context.Context) error                        { return nil }
+func (f *faulty) Ready(context.Context) error                        { return f.err }
+func (f *faulty) Stats(context.Context) (rollcall.Stats, error)      { return rollcall.Stats{}, f.err }
+
+func (f *faulty) PutKey(_ context.Context, key rollcall.APIKey) error {
+	f.keys[key.Hash] = key
+	return nil
+}
+
+func (f *faulty) Key(_ context.Context, hash rollcall.KeyHash) (rollcall.APIKey, error) {
+	key, ok := f.keys[hash]
+	if !ok {
+		return key, rollcall.NotFound("key")
+	}
+	return key, nil
+}
+
+func (f *faulty) Lookup(context.Context, time.Time, rollcall.Ref, rollcall.Viewer) (rollcall.Session, error) {
+	if f.err != nil {
+		return rollcall.Session{}, f.err
+	}
+	return rollcall.Session{}, rollcall.NotFound("session")
+}
+
+func (f *faulty) Known(context.Context, time.Time) (int, error) { return 0, f.err }
+
+func (f *faulty) Beat(context.Context, time.Time, []string) error { return f.err }
+
+func (f *faulty) End(context.Context, time.Time, rollcall.EndCommand) (rollcall.EndResult, error) {
+	if f.err != nil {
+		return rollcall.EndResult{}, f.err
+	}
+	return rollcall.EndResult{Ended: 500}, nil
+}
+
+func (f *faulty) List(context.Context, time.Time, rollcall.SessionQuery) (rollcall.Page[rollcall.Session], error) {
+	return rollcall.Page[rollcall.Session]{}, f.err
+}
+
+func (f *faulty) Touch(_ context.Context, _ time.Time, refs []rollcall.Ref, _ *rollcall.Policies) ([]rollcall.Touched, error) {
+	return make([]rollcall.Touched, len(refs)), f.err
+}

@@ -1,0 +1,251 @@
+package httpapi
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rollcall/rollcall"
+)
+
+// gate stands before the handler of one route: it lets in who may call it, and
+// turns away requests that the route has no use for.
+type gate struct {
+	Route
+	params    []string // the parameters in its path
+	queries   []string // the query parameters the route knows
+	attrs     bool     // and those that begin with "attr."
+	bodyTypes []string // the media types it takes; none if it takes no body
+}
+
+// attrParam stands in the OpenAPI document for all parameters attr.<key>.
+const (
+	attrParam  = "attr.*"
+	attrPrefix = "attr."
+)
+
+// learn takes from the route's description what a request may hold.
+func (g *gate) learn(op *huma.Operation) {
+	for _, p := range op.Parameters {
+		switch {
+		case p.In == "path":
+			g.params = append(g.params, p.Name)
+		case p.In != "query":
+		case p.Name == attrParam:
+			g.attrs = true
+		default:
+			g.queries = append(g.queries, p.Name)
+		}
+	}
+	if op.RequestBody != nil {
+		for t := range op.RequestBody.Content {
+			g.bodyTypes = append(g.bodyTypes, t)
+		}
+		slices.Sort(g.bodyTypes)
+	}
+}
+
+// guard puts the gate before a handler.
+func (s *Server) guard(g *gate, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		g.decodePath(r)
+		c := callerOf(r.Context())
+		if err := s.admit(g, c, r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if err := g.check(c, r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// decodePath undoes what exactPath did to the route's parameters.
+func (g *gate) decodePath(r *http.Request) {
+	for _, name := range g.params {
+		if plain, err := url.PathUnescape(r.PathValue(name)); err == nil {
+			r.SetPathValue(name, plain)
+		}
+	}
+}
+
+// admit decides whether the caller may call the route, and fills in who it is.
+func (s *Server) admit(g *gate, c *caller, r *http.Request) error {
+	switch g.Needs {
+	case AccessPublic:
+		return nil
+	case AccessUser:
+		return s.admitUser(g, c, r)
+	case AccessReader, AccessWriter, AccessAdmin:
+		return s.admitKey(rollcall.Role(g.Needs), c, r)
+	default:
+		return forbidden("this route is served to nobody")
+	}
+}
+
+const keyPrefix = "rck_"
+
+func (s *Server) admitKey(need rollcall.Role, c *caller, r *http.Request) error {
+	if s.opts.Auth == AuthOff {
+		c.role = rollcall.RoleAdmin
+		return nil
+	}
+	text := bearer(r)
+	if !strings.HasPrefix(text, keyPrefix) {
+		return unauthenticated("this needs an API key: Authorization: Bearer rck_…")
+	}
+	key, err := s.roll.Authenticate(r.Context(), text)
+	if err != nil {
+		return s.failure(c, err)
+	}
+	c.key, c.role = key, key.Role
+	if err := s.perKey.take(key.ID, time.Now()); err != nil {
+		return err
+	}
+	return c.need(need, "this")
+}
+
+func (s *Server) admitUser(g *gate, c *caller, r *http.Request) error {
+	text := bearer(r)
+	switch {
+	case text == "":
+		var err error
+		if c.token, err = s.cookieToken(g, r); err != nil {
+			return err
+		}
+	case g.Keys != "" && strings.HasPrefix(text, keyPrefix):
+		return s.admitKey(g.Keys, c, r)
+	default:
+		c.token = text
+	}
+	if g.Keys != "" && s.opts.Auth == AuthOff {
+		c.role = rollcall.RoleAdmin
+	}
+	if g.PerAddress {
+		if err := s.perAddress.take(limitKey(c.addr), time.Now()); err != nil {
+			return err
+		}
+	}
+	if !g.Live {
+		return nil
+	}
+	session, err := s.live(r, rollcall.SessionRef{Token: c.token})
+	c.session = session
+	return err
+}
+
+// live verifies a session, and counts what was never one as a failure of the
+// client's address.
+func (s *Server) live(r *http.Request, ref rollcall.SessionRef) (rollcall.Session, error) {
+	if ref.Token == "" && ref.ID.IsZero() {
+		return rollcall.Session{}, unauthenticated("this needs the token of a session: Authorization: Bearer rct_…")
+	}
+	session, err := s.roll.Verify(r.Context(), ref)
+	return session, s.failure(callerOf(r.Context()), err)
+}
+
+// failure makes err a refusal to answer once an address has presented too many
+// credentials that were never known. Good ones are not held up by it, so that
+// one address cannot shut out others behind the same proxy.
+func (s *Server) failure(c *caller, err error) error {
+	if rollcall.CodeOf(err) != rollcall.CodeUnauthenticated {
+		return err
+	}
+	if limited := s.failures.take(limitKey(c.addr), time.Now()); limited != nil {
+		return limited
+	}
+	return err
+}
+
+// cookieToken returns the token in the verify cookie, if there is one. As
+// browsers send cookies on their own, the request must come from a page of the
+// same origin; a touch may also come from one of CORSOrigins. A reverse proxy
+// that verifies has its own rules.
+func (s *Server) cookieToken(g *gate, r *http.Request) (string, error) {
+	if s.opts.VerifyCookie == "" {
+		return "", nil
+	}
+	cookie, err := r.Cookie(s.opts.VerifyCookie)
+	if err != nil {
+		return "", nil
+	}
+	if !g.PerAddress {
+		return cookie.Value, nil
+	}
+	protection := s.sameOrigin
+	if g.Keys != "" {
+		protection = s.corsOrigin
+	}
+	unsafe := *r
+	unsafe.Method = http.MethodPost // reading is refused across origins as well
+	if err := protection.Check(&unsafe); err != nil {
+		return "", forbidden("a page of another origin may not use this cookie")
+	}
+	return cookie.Value, nil
+}
+
+func bearer(r *http.Request) string {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}
+
+// check refuses query parameters and bodies the route does not know.
+func (g *gate) check(c *caller, r *http.Request) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return rollcall.Invalid("query", "is not a query string")
+	}
+	for name, values := range query {
+		known := slices.Contains(g.queries, name) ||
+			(g.attrs && strings.HasPrefix(name, attrPrefix) && name != attrPrefix)
+		switch {
+		case !known:
+			return rollcall.Invalid(clip(name), "is not a query parameter of this route")
+		case len(values) > 1:
+			return rollcall.Invalid(clip(name), "is given %d times, once is the limit", len(values))
+		}
+	}
+	c.query = query
+	r.URL.RawQuery = query.Encode() // one form for all who read it after
+	return g.checkBody(r)
+}
+
+func (g *gate) checkBody(r *http.Request) error {
+	if len(g.bodyTypes) == 0 {
+		if r.ContentLength > 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return rollcall.Invalid("body", "this route takes no body")
+		}
+		return nil
+	}
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return nil // taken for JSON
+	}
+	mediaType, _, err := mime.ParseMediaType(header)
+	if err != nil || !slices.Contains(g.bodyTypes, mediaType) {
+		return rollcall.Invalid("content-type", "must be %s, is %.60q", strings.Join(g.bodyTypes, " or "), header)
+	}
+	if r.ContentLength > g.maxBody() && mediaType == jsonType {
+		return tooLarge(g.maxBody())
+	}
+	return nil
+}
+
+// clip keeps a name from the outside short enough to be quoted.
+func clip(name string) string {
+	const limit = 64
+	if len(name) <= limit {
+		return name
+	}
+	return strings.ToValidUTF8(name[:limit], "") + "…"
+}

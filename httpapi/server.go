@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Server serves the API. It holds no goroutines and nothing to close.
+type Server struct {
+	roll   *rollcall.Roll // sees the truth
+	public *rollcall.Roll // as those see it who are not administrators
+	opts   Options
+
+	mux   *http.ServeMux
+	api   huma.API
+	gates map[string]*gate // by pattern
+	spec  []byte           // the OpenAPI document
+
+	perKey, perAddress, failures *limiter
+	sameOrigin, corsOrigin       *http.CrossOriginProtection
+
+	draining atomic.Bool
+}
+
+// New returns a server over roll. It fails with CodeInvalidArgument, naming
+// the option at fault.
+func New(roll *rollcall.Roll, o Options) (*Server, error) {
+	if roll == nil {
+		return nil, errors.New("httpapi: no roll to serve")
+	}
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		roll:       roll.As(rollcall.Truth),
+		public:     roll.As(rollcall.Public),
+		opts:       o,
+		mux:        http.NewServeMux(),
+		gates:      make(map[string]*gate),
+		perKey:     newLimiter(o.RateLimits.Key),
+		perAddress: newLimiter(o.RateLimits.Address),
+		failures:   newLimiter(o.RateLimits.Failures),
+		sameOrigin: http.NewCrossOriginProtection(),
+		corsOrigin: http.NewCrossOriginProtection(),
+	}
+	for _, origin := range o.CORSOrigins {
+		if err := s.corsOrigin.AddTrustedOrigin(origin); err != nil {
+			return nil, rollcall.Invalid("cors_origins", "%q: %v", origin, err)
+		}
+	}
+	for _, route := range Routes() {
+		s.gates[route.Pattern()] = &gate{Route: route}
+	}
+	s.api = s.newAPI()
+	s.registerAll()
+	s.mux.HandleFunc("/", s.notFound)
+	for _, op := range operations(s.api.OpenAPI()) {
+		s.gateOf(op.Method + " " + op.Path).learn(op)
+	}
+	var err error
+	s.spec, err = json.Marshal(s.api.OpenAPI())
+	return s, err
+}
+
+func (s *Server) registerAll() {
+	s.registerLogin()
+	s.registerSessions()
+	s.registerKicks()
+	s.registerTouch()
+	s.registerVerify()
+	s.registerMe()
+	s.registerBeats()
+	s.registerPresence()
+	s.registerUsers()
+	s.registerBans()
+	s.registerFriends()
+	s.registerMarks()
+	s.registerAttended()
+	s.registerFigures()
+	s.registerCohorts()
+	s.registerKeys()
+	s.registerStats()
+	s.registerHealth()
+	s.registerMetrics()
+	s.registerDocs()
+}
+
+// SetReady says whether /readyz may answer that the server is ready. It starts
+// true; set it false before shutting down, so that balancers send their
+// requests elsewhere while those under way are answered.
+func (s *Server) SetReady(ready bool) { s.draining.Store(!ready) }
+
+// OpenAPI returns the OpenAPI 3.1 document of the API as JSON.
+func (s *Server) OpenAPI() []byte { return s.spec }
+
+// gateOf returns the gate of a pattern; one that is not in the table lets
+// nobody through.
+func (s *Server) gateOf(pattern string) *gate {
+	if g, ok := s.gates[pattern]; ok {
+		return g
+	}
+	g := &gate{}
+	s.gates[pattern] = g
+	return g
+}
+
+// gated is the mux as those see it who register handlers: whatever they add
+// stands behind its gate.
+type gated struct{ *Server }
+
+func (m gated) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	m.mux.HandleFunc(pattern, m.guard(m.gateOf(pattern), handler))
+}

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rollcall/rollcall"
+)
+
+type touchRequest struct {
+	Token    string   `json:"token,omitempty" doc:"an end user's token, if it does not come as Authorization: Bearer"`
+	Tokens   []string `json:"tokens,omitempty" nullable:"false" maxItems:"1000" doc:"with an API key: many tokens"`
+	Sessions []string `json:"sessions,omitempty" nullable:"false" maxItems:"1000" doc:"with an API key: many sessions by id"`
+}
+
+// touched is a session that was touched, and so is live.
+type touched struct {
+	State   string  `json:"state" enum:"live"`
+	Session session `json:"session"`
+}
+
+// touchedAll answers a batch, in the order asked.
+type touchedAll struct {
+	Results []touchResult `json:"results" nullable:"false"`
+}
+
+type touchResult struct {
+	State string         `json:"state" enum:"live,ended,unknown"`
+	Cause rollcall.Cause `json:"cause,omitempty" doc:"how it ended"`
+}
+
+func (s *Server) registerTouch() {
+	touch := op("POST /v1/touch", "touch", "End user", "A sign of life of a session")
+	touch.Description = "By an end user's token: the session, or problem+json saying that it ended and how. " +
+		"By an API key, up to 1,000 tokens or sessions: what became of each, in the order asked."
+	touch.RequestBody = &huma.RequestBody{Content: s.jsonContent(touchRequest{})}
+	touch.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+		jsonType: {Schema: &huma.Schema{OneOf: []*huma.Schema{s.schema(touched{}), s.schema(touchedAll{})}}},
+	}}}
+	s.registerPlain(touch, s.touch)
+}
+
+func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
+	var in touchRequest
+	if err := decode(w, r, maxBatchBody, &in); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if in.Tokens != nil || in.Sessions != nil {
+		s.touchAll(w, r, in)
+		return
+	}
+	c := callerOf(r.Context())
+	token := in.Token
+	if token == "" {
+		token = c.token
+	}
+	if token == "" {
+		s.fail(w, r, unauthenticated("this needs the token of a session, as Authorization: Bearer rct_… or as token in the body"))
+		return
+	}
+	live, err := s.roll.Touch(r.Context(), rollcall.SessionRef{Token: token})
+	if err != nil {
+		s.fail(w, r, s.failure(c, err))
+		return
+	}
+	s.reply(w, r, http.StatusOK, touched{State: "live", Session: sessionOf(live)})
+}
+
+func (s *Server) touchAll(w http.ResponseWriter, r *http.Request, in touchRequest) {
+	c := callerOf(r.Context())
+	refs, err := in.refs()
+	switch {
+	case c.role == "":
+		err = unauthenticated("tokens and sessions need an API key: Authorization: Bearer rck_…")
+	case err == nil:
+		var results []rollcall.Touched
+		if results, err = s.roll.TouchAll(r.Context(), refs); err == nil {
+			s.reply(w, r, http.StatusOK, touchedAll{each(results, touchResultOf)})
+			return
+		}
+	}
+	s.fail(w, r, err)
+}
+
+// refs reads what a batch names. What is no session id names no session: the
+// entry is answered as unknown, on its own.
+func (in *touchRequest) refs() ([]rollcall.SessionRef, error) {
+	switch {
+	case in.Token != "":
+		return nil, rollcall.Invalid("token", "cannot be combined with tokens or sessions")
+	case in.Tokens != nil && in.Sessions != nil:
+		return nil, rollcall.Invalid("sessions", "cannot be combined with tokens")
+	case len(in.Tokens) > rollcall.MaxLimit:
+		return nil, rollcall.Invalid("tokens", "holds %d entries, the limit is %d", len(in.Tokens), rollcall.MaxLimit)
+	case in.Tokens != nil:
+		return each(in.Tokens, func(t string) rollcall.SessionRef { return rollcall.SessionRef{Token: t} }), nil
+	}
+	return each(in.Sessions, func(text string) rollcall.SessionRef {
+		id, err := rollcall.ParseSessionID(text)
+		if err != nil {
+			return rollcall.SessionRef{}
+		}
+		return rollcall.SessionRef{ID: id}
+	}), nil
+}
+
+func touchResultOf(t rollcall.Touched) touchResult {
+	switch {
+	case t.Live:
+		return touchResult{State: "live"}
+	case t.Session.End != nil:
+		return touchResult{State: "ended", Cause: t.Session.End.Cause}
+	default:
+		return touchResult{State: "unknown"}
+	}
+}
