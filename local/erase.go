@@ -105,15 +105,13 @@ func (p *partition) erase(ctx context.Context, u *unit, now int64, user string, 
 	if err := p.eraseMarks(u, n); err != nil {
 		return err
 	}
-	last := p.presence.seen.Last(n)
-	for _, err := range []error{
-		u.batch.Delete(userKey(p.index, n), nil),
-		u.batch.Delete(goneKey(p.index, n), nil),
-		u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil),
-	} {
-		if err != nil {
-			return err
-		}
+	err = errors.Join(u.batch.Delete(userKey(p.index, n), nil), u.batch.Delete(goneKey(p.index, n), nil))
+	if last := p.presence.seen.Last(n); last != 0 { // else it was forgotten before
+		p.presence.forgot.Add(n)
+		err = errors.Join(err, u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil))
+	}
+	if err != nil {
+		return err
 	}
 	if err := p.eraseTraces(ctx, u, now, user); err != nil {
 		return err
@@ -124,7 +122,6 @@ func (p *partition) erase(ctx context.Context, u *unit, now int64, user string, 
 	p.users.drop(n)
 	var t recency.Tally
 	p.presence.seen.Forget(n, &t)
-	p.presence.forgot.Add(n)
 	t.Flush(&p.eng.seconds)
 	p.presence.gone.Remove(n)
 	if err := p.release(u.batch, n); err != nil {
