@@ -15,7 +15,8 @@ import (
 //     the latest time it has seen, so no time an engine keeps moves backwards.
 //   - A command about one user is atomic. A command about several is atomic
 //     for each; reads over all users are exact at one instant on an embedded
-//     engine and at one instant per partition on a distributed one.
+//     engine and at one instant per partition on a distributed one. Figures
+//     over days are exact at one instant per partition on both.
 //   - A command that returned without error is durable, except beats and
 //     touches, of which a crash may lose the last second. A command that
 //     returned an error of CodeUnavailable or CodeStorageFull changed nothing
@@ -202,7 +203,7 @@ type Presence interface {
 	// Status answers for each user, in the order asked, for a window.
 	Status(ctx context.Context, now time.Time, window time.Duration, users []string, viewer Viewer) ([]Status, error)
 	// Clear forgets the last-seen time of everyone last seen before the given
-	// time, and returns how many those were. Users with live sessions keep
+	// time, in whole seconds as for windows, and returns how many those were. Users with live sessions keep
 	// their sessions. Users with nothing else to their name are forgotten whole.
 	Clear(ctx context.Context, now, before time.Time) (int, error)
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -233,7 +234,7 @@ func (p *partition) markSteps(u *unit, marks []rollcall.Mark, add bool) ([]markS
 		}
 		kind := m.Kind
 		if kind == "" {
-			kind = p.users.get(n).user("").Kind
+			kind = cmp.Or(p.users.get(n).kind, rollcall.DefaultKind)
 		}
 		k, err := p.eng.kinds.index(kind)
 		if err != nil {

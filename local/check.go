@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ func Check(dir string, o Options) (Report, error) {
 	}
 	db, err := pebble.Open(dir, &pebble.Options{
 		FS: o.fs, ReadOnly: true, ErrorIfNotExists: true, Merger: dayMerger(),
-		Logger: pebbleLogger{o.Logger}, FormatMajorVersion: pebble.FormatNewest,
+		Logger: pebbleLogger{o.Logger}, EventListener: pebbleLogger{o.Logger}.events(),
+		FormatMajorVersion: pebble.FormatNewest,
 	})
 	if err != nil {
 		return Report{}, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the data directory cannot be read", Err: err}
@@ -78,7 +80,7 @@ func (c *checker) table(table byte, keyLen int, check func(k, v []byte)) {
 		return nil
 	})
 	if err != nil {
-		c.fault([]byte{table}, "table %q cannot be read: %v", table, errors.Unwrap(err))
+		c.fault([]byte{table}, "table %q cannot be read: %v", table, cmp.Or(errors.Unwrap(err), err))
 	}
 }
 
@@ -280,7 +282,7 @@ func (c *checker) rest() {
 	for family, table := range familyTables {
 		c.table(table, 9, func(k, v []byte) {
 			if _, err := decodeEvents(family, k, v); err != nil {
-				c.fault(k, "an event cannot be read: %v", errors.Unwrap(err))
+				c.fault(k, "an event cannot be read: %v", cmp.Or(errors.Unwrap(err), err))
 			}
 		})
 	}

@@ -143,8 +143,11 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 		}
 	}
 	if !ok {
-		if err := e.store.db.Set(metaKey(metaTimezone), []byte(s.Timezone), e.store.sync); err != nil {
-			return storeError(err)
+		if err := e.store.put(metaKey(metaTimezone), []byte(s.Timezone)); err != nil {
+			return err
+		}
+		if err := e.store.syncAll(); err != nil {
+			return err
 		}
 	}
 	e.settings = s
@@ -218,11 +221,8 @@ func (e *Engine) Close() error {
 	if e.store.writable() == nil {
 		err = e.flushAll()
 	}
-	for _, p := range e.parts { // wait for commands under way
-		p.mu.Lock()
-		defer p.mu.Unlock()
-	}
-	return errors.Join(err, e.store.db.Close())
+	e.events.close()
+	return errors.Join(err, e.store.close())
 }
 
 // Tail implements [rollcall.Events].

@@ -35,6 +35,7 @@ type eventLog struct {
 	inFlight []uint64 // first sequences of commits not yet durable, ascending
 	done     uint64   // every event up to here is durable
 	news     chan struct{}
+	closed   bool
 	waiting  waiting   // presence events not yet flushed
 	trimmed  [2]uint64 // newest event no longer kept, by family
 	count    [2]int    // events kept, by family
@@ -87,6 +88,14 @@ func (l *eventLog) settle(first uint64) {
 	if len(l.inFlight) > 0 {
 		l.done = l.inFlight[0] - 1
 	}
+	l.wake()
+}
+
+// close ends every wait for news.
+func (l *eventLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 	l.wake()
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 
@@ -63,7 +64,10 @@ type newcomers struct {
 }
 
 func newNewcomers(v dayView) *newcomers {
-	first, _, _ := v.span(func(*roaring.Bitmap) bool { return true })
+	first, _, ok := v.span(func(*roaring.Bitmap) bool { return true })
+	if !ok {
+		first = math.MaxInt32 // nobody was ever seen: there is no day to read
+	}
 	return &newcomers{v: v, known: roaring.New(), upTo: first - 1}
 }
 

@@ -214,9 +214,9 @@ type presence struct {
 	gone    *roaring.Bitmap
 	forgot  *roaring.Bitmap // numbers the store is told to know no last-seen time of
 	again   []uint32        // of those, heard again since the last flush
-	silent  uint32   // users last seen before this second have been announced offline
-	ungone  []uint32 // came back since the last flush
-	back    []uint32 // working memory of hearAll
-	flushed uint32   // seconds before this one are in the store
-	written int      // numbers in beat records since the last snapshot
+	silent  uint32          // users last seen before this second have been announced offline
+	ungone  []uint32        // came back since the last flush
+	back    []uint32        // working memory of hearAll
+	flushed uint32          // seconds before this one are in the store
+	written int             // numbers in beat records since the last snapshot
 }

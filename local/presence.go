@@ -14,7 +14,6 @@ import (
 type beatScratch struct {
 	hashes  []uint64
 	bucket  []uint32 // of each partition, where its users begin in order
-	order   []uint32 // users by partition
 	ids     []string
 	sums    []uint64
 	numbers []uint32
@@ -35,7 +34,7 @@ func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
 	if err != nil {
 		return err
 	}
-	b := e.scratch.Get().(*beatScratch)
+	b, _ := e.scratch.Get().(*beatScratch)
 	defer e.scratch.Put(b)
 	b.sort(users, len(e.parts))
 	for i, p := range e.parts {
@@ -365,7 +364,7 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 		return 0, err
 	}
 	total := 0
-	line := uint32(max(0, (before.UnixMilli()+999)/1000))
+	line := secOf(before.UnixMilli()) // in whole seconds, as windows are
 	for _, p := range e.parts {
 		for rest := p.lastSeenBefore(line); len(rest) > 0; {
 			if err := ctx.Err(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,29 @@ type store struct {
 	db       *pebble.DB
 	sync     *pebble.WriteOptions
 	refusing atomic.Pointer[refusal]
+
+	open sync.RWMutex // held for reading while db is in use, for writing to close it
+	shut bool
+}
+
+var errClosed = &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
+
+// use keeps the store open until release is called.
+func (s *store) use() (release func(), err error) {
+	s.open.RLock()
+	if s.shut {
+		s.open.RUnlock()
+		return nil, errClosed
+	}
+	return s.open.RUnlock, nil
+}
+
+// close waits for all that uses the store and closes it.
+func (s *store) close() error {
+	s.open.Lock()
+	defer s.open.Unlock()
+	s.shut = true
+	return s.db.Close()
 }
 
 // refusal is why writes are refused.
@@ -36,6 +60,7 @@ func openStore(dir string, o *Options) (*store, error) {
 		FormatMajorVersion: pebble.FormatNewest,
 		Merger:             dayMerger(),
 		Logger:             pebbleLogger{o.Logger},
+		EventListener:      pebbleLogger{o.Logger}.events(),
 		MemTableSize:       32 << 20,
 		MaxOpenFiles:       1000,
 	}
@@ -81,23 +106,56 @@ func (s *store) allow() {
 // It is called under the lock that orders the change of memory, which must be
 // made only if it succeeds. The batch is not durable before wait returns.
 func (s *store) apply(b *pebble.Batch) error {
-	var err error
+	release, err := s.use()
+	if err != nil {
+		return err
+	}
+	defer release()
 	if s.sync.Sync {
 		err = s.db.ApplyNoSyncWait(b, s.sync)
 	} else {
 		err = s.db.Apply(b, s.sync)
 	}
 	if err != nil {
-		return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
+		return s.failed(err)
 	}
 	return nil
+}
+
+// queue applies a batch that nobody waits for: it is durable with the next
+// sync.
+func (s *store) queue(b *pebble.Batch) error {
+	release, err := s.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.db.Apply(b, pebble.NoSync); err != nil {
+		return s.failed(err)
+	}
+	return nil
+}
+
+// put is queue for one record.
+func (s *store) put(k key, v []byte) error {
+	b := s.db.NewBatch()
+	if err := b.Set(k, v, nil); err != nil {
+		return err
+	}
+	return errors.Join(s.queue(b), b.Close())
+}
+
+// failed refuses writes from now on, for good: after a failed write or sync
+// nobody can say what is on the disk.
+func (s *store) failed(err error) error {
+	return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
 }
 
 // wait returns once the batch is durable, and releases it.
 func (s *store) wait(b *pebble.Batch) error {
 	if s.sync.Sync {
 		if err := b.SyncWait(); err != nil {
-			return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be synced: restart when the disk is well", err)
+			return s.failed(err)
 		}
 	}
 	return b.Close()
@@ -116,14 +174,24 @@ func (s *store) write(b *pebble.Batch) error {
 
 // syncAll makes everything applied so far durable.
 func (s *store) syncAll() error {
+	release, err := s.use()
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := s.db.LogData(nil, pebble.Sync); err != nil {
-		return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be synced: restart when the disk is well", err)
+		return s.failed(err)
 	}
 	return nil
 }
 
 // get returns a copy of a value; false if the key is not there.
 func (s *store) get(k key) ([]byte, bool, error) {
+	release, err := s.use()
+	if err != nil {
+		return nil, false, err
+	}
+	defer release()
 	v, closer, err := s.db.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
@@ -142,6 +210,11 @@ func (s *store) scan(ctx context.Context, prefix key, fn func(k, v []byte) error
 }
 
 func (s *store) scanRange(ctx context.Context, from, to key, fn func(k, v []byte) error) error {
+	release, err := s.use()
+	if err != nil {
+		return err
+	}
+	defer release()
 	it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return storeError(err)

@@ -24,8 +24,11 @@ func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, 
 	}
 	for {
 		l.mu.Lock()
-		done, seq, news := l.done, l.seq, l.news
+		done, seq, news, closed := l.done, l.seq, l.news, l.closed
 		l.mu.Unlock()
+		if closed {
+			return nil, errClosed
+		}
 		if from > seq {
 			return nil, rollcall.ErrEventsGone
 		}

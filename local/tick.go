@@ -107,8 +107,8 @@ func (e *Engine) flushAll() error {
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	if err := e.store.db.Apply(b, pebble.NoSync); err != nil {
-		return e.store.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
+	if err := e.store.queue(b); err != nil {
+		return err
 	}
 	if err := b.Close(); err != nil {
 		return err
@@ -129,9 +129,7 @@ func (p *partition) flush() error {
 		err = p.flushTouches(b)
 	}
 	if err == nil && !b.Empty() {
-		if err = p.eng.store.db.Apply(b, pebble.NoSync); err != nil {
-			err = p.eng.store.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
-		}
+		err = p.eng.store.queue(b)
 	}
 	if err != nil {
 		return errors.Join(err, b.Close())
@@ -295,8 +293,8 @@ func (e *Engine) trim(ctx context.Context, now int64) error {
 	if b.Empty() {
 		return b.Close()
 	}
-	if err := e.store.db.Apply(b, pebble.NoSync); err != nil {
-		return e.store.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
+	if err := e.store.queue(b); err != nil {
+		return err
 	}
 	return b.Close()
 }

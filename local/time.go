@@ -2,9 +2,6 @@ package local
 
 import "time"
 
-// never is a deadline that does not come.
-const never = int64(1)<<62 - 1
-
 func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 func timeOrZero(ms int64) time.Time {

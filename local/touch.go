@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/rollcall/rollcall"
 )
 
@@ -61,8 +59,8 @@ func (p *partition) touch(at int64, refs []rollcall.Ref, which []int, policies *
 		users = append(users, s.user.Get(slot))
 		if changed {
 			st := s.stored(slot, out[i].Session)
-			if err := p.eng.store.db.Set(sessionKey(p.index, st.ID), st.encode(nil), pebble.NoSync); err != nil {
-				return storeError(err)
+			if err := p.eng.store.put(sessionKey(p.index, st.ID), st.encode(nil)); err != nil {
+				return err
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
@@ -122,8 +121,8 @@ func (t *kindTable) index(kind string) (uint8, error) {
 		return 0, rollcall.Invalid("kind", "there are %d kinds already, the limit; %q would be one more", rollcall.MaxKinds, kind)
 	}
 	k := newKey(tabKind, 2).u8(uint8(len(t.names)))
-	if err := t.store.db.Set(k, []byte(kind), pebble.NoSync); err != nil {
-		return 0, storeError(err)
+	if err := t.store.put(k, []byte(kind)); err != nil {
+		return 0, err
 	}
 	t.names = append(t.names, kind)
 	return uint8(len(t.names) - 1), nil
@@ -151,13 +150,14 @@ func (e *Engine) User(_ context.Context, user string) (rollcall.User, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if n, ok := p.find(user); ok {
-		return p.users.get(n).user(user), nil
+		rec := p.users.get(n)
+		return rec.user(user), nil
 	}
 	return (&userRecord{}).user(user), nil
 }
 
-func (u userRecord) user(id string) rollcall.User {
-	return rollcall.User{ID: id, Kind: cmp.Or(u.kind, rollcall.DefaultKind), Name: u.name, Invisible: u.invisible}
+func (r *userRecord) user(id string) rollcall.User {
+	return rollcall.User{ID: id, Kind: cmp.Or(r.kind, rollcall.DefaultKind), Name: r.name, Invisible: r.invisible}
 }
 
 // PutUser implements [rollcall.Users].

@@ -1,0 +1,316 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+func eventTests() []test {
+	return []test{
+		{"a login appends session.started", startedEvent},
+		{"session.ended for each that made room, then session.started", roomEvents},
+		{"a kick appends session.ended with cause, reason and actor", kickEvents},
+		{"bans append user.banned, unban user.unbanned", banEvents},
+		{"an expired session appends session.ended when it is swept, once", expiryEvents},
+		{"what changes nothing appends nothing", noEvents},
+		{"tail resumes after any event", resume},
+		{"tail returns no more than its limit", tailLimit},
+		{"tail waits for the next event", tailWaits},
+		{"tail ends with its context", tailEnds},
+		{"an unknown position, or one of another store, is gone", foreignPosition},
+		{"events past what is kept are gone, never silently", eventsTrimmed},
+		{"the last event is the newest", lastEvent},
+	}
+}
+
+// marker is a user whose ban is the sentinel up to which events are read.
+const marker = "~marker"
+
+// events returns all events a viewer sees after a position. It draws a sentinel
+// so that the end is known without waiting; nothing of it is returned.
+func (h *harness) events(v rollcall.Viewer, after rollcall.EventID) []rollcall.Event {
+	h.NoError(h.engine.Flush(h.ctx))
+	h.marks++
+	sentinel := fmt.Sprint(marker, h.marks)
+	h.ban(sentinel, time.Second)
+	var out []rollcall.Event
+	seen := make(map[rollcall.EventID]bool)
+	for {
+		events, err := h.roll.As(v).Tail(h.ctx, after, 1000)
+		h.NoError(err)
+		h.NotEmpty(events, "tail returns only with an event or an error")
+		for _, e := range events {
+			h.NotEmpty(e.ID)
+			switch {
+			case e.User == sentinel:
+				return out
+			case seen[e.ID] || len(e.User) > len(marker) && e.User[:len(marker)] == marker:
+			default:
+				out = append(out, e)
+			}
+			seen[e.ID] = true
+		}
+		after = events[len(events)-1].ID
+	}
+}
+
+// sessionEvents returns the truth's events about sessions and bans, without
+// their ids.
+func (h *harness) sessionEvents(after rollcall.EventID) []rollcall.Event {
+	var out []rollcall.Event
+	for _, e := range h.events(rollcall.Truth, after) {
+		if e.Type != rollcall.UserOnline && e.Type != rollcall.UserOffline {
+			e.ID = ""
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// position returns the newest event.
+func (h *harness) position() rollcall.EventID {
+	h.NoError(h.engine.Flush(h.ctx))
+	id, err := h.roll.LastEvent(h.ctx)
+	h.NoError(err)
+	return id
+}
+
+func started(s rollcall.LoggedIn) rollcall.Event {
+	return rollcall.Event{Type: rollcall.SessionStarted, At: s.Session.LoginAt, User: s.Session.User, Session: s.Session.ID}
+}
+
+func endedEvent(s rollcall.LoggedIn, at time.Time, cause rollcall.Cause) rollcall.Event {
+	return rollcall.Event{Type: rollcall.SessionEnded, At: at, User: s.Session.User, Session: s.Session.ID, Cause: cause}
+}
+
+func startedEvent(h *harness) {
+	s := h.login("alice")
+	h.Equal([]rollcall.Event{started(s)}, h.sessionEvents(""))
+}
+
+func roomEvents(h *harness) {
+	s := h.logins("alice", 3)
+	after := h.position()
+	h.roll.SetPolicies(h.newPolicies(rollcall.Policy{MaxSessions: 1}))
+	in := h.login("alice")
+	h.Equal([]rollcall.Event{
+		endedEvent(s[0], h.now(), rollcall.CauseReplaced), endedEvent(s[1], h.now(), rollcall.CauseReplaced),
+		endedEvent(s[2], h.now(), rollcall.CauseReplaced), started(in),
+	}, h.sessionEvents(after))
+}
+
+func kickEvents(h *harness) {
+	a, b := h.login("alice"), h.login("bob")
+	after := h.position()
+	h.advance(time.Minute)
+	h.kick(rollcall.Kick{User: "alice", Reason: "spam", Actor: "admin"})
+	h.logout(b)
+	kicked := endedEvent(a, h.now(), rollcall.CauseKicked)
+	kicked.Reason, kicked.Actor = "spam", "admin"
+	h.ElementsMatch([]rollcall.Event{kicked, endedEvent(b, h.now(), rollcall.CauseLogout)}, h.sessionEvents(after))
+}
+
+func banEvents(h *harness) {
+	a := h.login("alice")
+	after := h.position()
+	h.ban("alice", time.Hour)
+	h.NoError(h.roll.Unban(h.ctx, "alice"))
+	got := h.sessionEvents(after)
+	h.Len(got, 3)
+	ended := endedEvent(a, h.now(), rollcall.CauseBanned)
+	ended.Reason, ended.Actor = "spam", "admin"
+	h.Contains(got[:2], ended)
+	h.Contains(got[:2], rollcall.Event{Type: rollcall.UserBanned, At: h.now(), User: "alice", Reason: "spam", Actor: "admin"})
+	h.Equal(rollcall.UserUnbanned, got[2].Type)
+	h.Equal("alice", got[2].User)
+
+	b := h.login("bob")
+	after = h.position()
+	h.kick(rollcall.Kick{User: "bob", Ban: time.Hour})
+	h.ElementsMatch([]rollcall.Event{
+		endedEvent(b, h.now(), rollcall.CauseKicked), {Type: rollcall.UserBanned, At: h.now(), User: "bob"},
+	}, h.sessionEvents(after))
+}
+
+func expiryEvents(h *harness) {
+	h.policies(rollcall.Policy{IdleTimeout: time.Minute}, rollcall.Policy{Device: "tv", Lifetime: time.Minute})
+	idle, old := h.login("alice"), h.loginAs(rollcall.Login{User: "bob", Device: "tv"})
+	after := h.position()
+	h.advance(time.Minute)
+	h.ended(rollcall.CauseExpired, idle)
+	for range 5 {
+		h.tick()
+		h.advance(time.Second)
+	}
+	want := []rollcall.Event{
+		endedEvent(idle, start().Add(time.Minute), rollcall.CauseExpired), endedEvent(old, start().Add(time.Minute), rollcall.CauseLifetime),
+	}
+	h.ElementsMatch(want, h.sessionEvents(after))
+	h.restart()
+	h.tick()
+	h.ElementsMatch(want, h.sessionEvents(after))
+}
+
+func noEvents(h *harness) {
+	s := h.loginAs(rollcall.Login{User: "alice", RetryKey: "k"})
+	h.logout(s)
+	after := h.position()
+	h.loginAs(rollcall.Login{User: "alice", RetryKey: "k"})
+	h.kick(rollcall.Kick{User: "alice"})
+	h.kick(rollcall.Kick{Session: s.Session.ID})
+	h.ended(rollcall.CauseLogout, s)
+	h.code(rollcall.CodeNotFound, h.roll.Unban(h.ctx, "alice"))
+	h.befriend("alice", "bob")
+	h.mark(h.on("alice", 0))
+	h.list(rollcall.SessionQuery{})
+	h.Empty(h.sessionEvents(after))
+}
+
+func resume(h *harness) {
+	for i := range 30 {
+		s := h.login(fmt.Sprintf("u%d", i%7))
+		if i%3 == 0 {
+			h.logout(s)
+		}
+		h.advance(time.Millisecond)
+	}
+	all := h.events(rollcall.Truth, "")
+	h.GreaterOrEqual(len(all), 40)
+	ids := make(map[rollcall.EventID]bool)
+	for _, e := range all {
+		h.False(ids[e.ID], "ids are unique")
+		ids[e.ID] = true
+	}
+	check := func() {
+		for i := 0; i < len(all); i += 4 {
+			passed := make(map[rollcall.EventID]bool)
+			for _, e := range all[:i+1] {
+				passed[e.ID] = true
+			}
+			rest := []rollcall.Event{}
+			for _, e := range h.events(rollcall.Truth, all[i].ID) {
+				if !passed[e.ID] { // the last seconds may come again
+					rest = append(rest, e)
+				}
+			}
+			h.GreaterOrEqual(len(rest), len(all)-i-1)
+			h.Equal(all[i+1:], rest[:len(all)-i-1:len(all)-i-1])
+		}
+	}
+	check()
+	h.restart()
+	check()
+}
+
+func tailLimit(h *harness) {
+	h.crowd("u", 20, nil)
+	var got []rollcall.EventID
+	after := rollcall.EventID("")
+	for len(got) < 20 {
+		events, err := h.roll.Tail(h.ctx, after, 3)
+		h.NoError(err)
+		h.NotEmpty(events)
+		h.LessOrEqual(len(events), 3)
+		for _, e := range events {
+			h.NotContains(got, e.ID)
+			got = append(got, e.ID)
+		}
+		after = events[len(events)-1].ID
+	}
+}
+
+// tailed is what a call of Tail came back with.
+type tailed struct {
+	events []rollcall.Event
+	err    error
+}
+
+// tail calls Tail beside the case.
+func (h *harness) tail(ctx context.Context, v rollcall.Viewer, after rollcall.EventID) <-chan tailed {
+	out := make(chan tailed, 1)
+	go func() {
+		events, err := h.roll.As(v).Tail(ctx, after, 10)
+		out <- tailed{events, err}
+	}()
+	return out
+}
+
+func tailWaits(h *harness) {
+	h.login("alice")
+	h.NoError(h.engine.Flush(h.ctx))
+	waiting := h.tail(h.ctx, rollcall.Truth, h.position())
+	s := h.login("bob")
+	got := <-waiting
+	h.NoError(got.err)
+	h.NotEmpty(got.events)
+	for len(got.events) > 0 && got.events[0].Type != rollcall.SessionStarted { // someone came online before
+		got = <-h.tail(h.ctx, rollcall.Truth, got.events[len(got.events)-1].ID)
+		h.NoError(got.err)
+	}
+	h.Equal(s.Session.ID, got.events[0].Session)
+
+	h.fresh(rollcall.Options{})
+	waiting = h.tail(h.ctx, rollcall.Truth, "")
+	s = h.login("carol")
+	got = <-waiting
+	h.NoError(got.err)
+	h.Equal("carol", got.events[0].User, "a tail of an empty log waits too")
+	h.alive(s)
+}
+
+func tailEnds(h *harness) {
+	h.login("alice")
+	ctx, cancel := context.WithCancel(h.ctx)
+	waiting := h.tail(ctx, rollcall.Truth, h.position())
+	cancel()
+	got := <-waiting
+	h.Error(got.err)
+	h.Empty(got.events)
+	h.False(errors.Is(got.err, rollcall.ErrEventsGone))
+	h.ErrorIs(got.err, context.Canceled)
+}
+
+func foreignPosition(h *harness) {
+	h.crowd("u", 10, nil)
+	foreign := h.position()
+	h.fresh(rollcall.Options{})
+	h.crowd("u", 20, nil)
+	for _, id := range []rollcall.EventID{foreign, "x", "0", rollcall.EventID(fmt.Sprintf("%024x", 5)), h.position() + "00"} {
+		_, err := h.roll.Tail(h.ctx, id, 10)
+		h.ErrorIs(err, rollcall.ErrEventsGone, "%q", id)
+	}
+}
+
+func eventsTrimmed(h *harness) {
+	h.fresh(rollcall.Options{EventsAge: time.Hour})
+	h.login("alice")
+	old := h.position()
+	h.login("bob")
+	h.advance(2 * time.Hour)
+	h.tick()
+	h.login("carol")
+	h.live(2 * time.Minute)
+	_, err := h.roll.Tail(h.ctx, old, 10)
+	h.ErrorIs(err, rollcall.ErrEventsGone)
+	kept := h.sessionEvents("")
+	h.NotEmpty(kept)
+	h.Equal("carol", kept[len(kept)-1].User, "the beginning of what is kept")
+	h.Equal(h.now().Add(-2*time.Minute), kept[0].At)
+}
+
+func lastEvent(h *harness) {
+	h.Empty(h.position())
+	h.login("alice")
+	first := h.position()
+	h.NotEmpty(first)
+	h.login("bob")
+	second := h.position()
+	h.NotEqual(first, second)
+	h.Equal(second, h.position())
+	h.restart()
+	h.Equal(second, h.position())
+}

@@ -1,0 +1,94 @@
+package local
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestSlotIndexMatchesMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hashes := make(map[uint32]uint64)
+		x := slotIndex{hash: func(slot uint32) uint64 { return hashes[slot] }}
+		in := make(map[uint32]bool)
+		slot := rapid.Uint32Range(0, 300)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				if s := slot.Draw(t, "slot"); !in[s] {
+					hashes[s] = rapid.Uint64Range(0, 90).Draw(t, "hash") // many collide
+					in[s] = true
+					x.add(s)
+				}
+			},
+			"remove": func(t *rapid.T) {
+				s := slot.Draw(t, "slot")
+				x.remove(s)
+				delete(in, s)
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, len(in), x.used)
+				for s := range uint32(301) {
+					got, ok := x.find(hashes[s], func(other uint32) bool { return other == s })
+					require.Equal(t, in[s], ok)
+					if ok {
+						require.Equal(t, s, got)
+					}
+				}
+			},
+		})
+	})
+}
+
+func TestChainMatchesLists(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c chain
+		lists := make(map[uint32][]uint32)
+		owner := make(map[uint32]uint32)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				s, o := rapid.Uint32Range(0, 40).Draw(t, "slot"), rapid.Uint32Range(0, 4).Draw(t, "owner")
+				if _, in := owner[s]; in {
+					return
+				}
+				owner[s] = o
+				lists[o] = slices.Insert(lists[o], 0, s)
+				c.add(o, s)
+			},
+			"remove": func(t *rapid.T) {
+				s := rapid.Uint32Range(0, 40).Draw(t, "slot")
+				o, in := owner[s]
+				if !in {
+					return
+				}
+				delete(owner, s)
+				lists[o] = slices.DeleteFunc(lists[o], func(x uint32) bool { return x == s })
+				c.remove(o, s)
+			},
+			"": func(t *rapid.T) {
+				for o := range uint32(5) {
+					var got []uint32
+					c.each(o, func(s uint32) bool { got = append(got, s); return true })
+					require.True(t, slices.Equal(lists[o], got))
+					require.EqualValues(t, len(got), c.count.Get(o))
+				}
+			},
+		})
+	})
+}
+
+func TestEndHeapPopsInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var h endHeap
+		times := rapid.SliceOf(rapid.Int64Range(0, 50)).Draw(t, "times")
+		for i, at := range times {
+			h.push(ending{at, uint32(i)})
+		}
+		slices.Sort(times)
+		for _, at := range times {
+			require.Equal(t, at, h.pop().at)
+		}
+		require.Empty(t, h)
+	})
+}
