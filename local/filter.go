@@ -2,9 +2,6 @@ package local
 
 import (
 	"net/netip"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -63,7 +60,7 @@ func (s *sessions) matching(q *rollcall.SessionQuery, now int64) matches {
 		}
 		some.AndNot(s.ofUsers(s.p.users.invisible.ToArray()))
 	}
-	if scan := s.newScan(f, now); scan != nil {
+	if scan, needed := s.newScan(f, now); needed {
 		if some == nil {
 			some = s.live
 		}
@@ -105,8 +102,8 @@ func (s *sessions) indexed(f *rollcall.SessionFilter) *roaring.Bitmap {
 			narrow(s.withValue(c.set, c.value))
 		}
 	}
-	if f.IP.IsValid() && f.IP.IsSingleIP() {
-		narrow(s.atAddress(f.IP.Addr()))
+	if f.IP.IsValid() {
+		narrow(s.withAddress(f.IP))
 	}
 	if !f.LoginAfter.IsZero() || !f.LoginBefore.IsZero() {
 		if some == nil {
@@ -141,10 +138,20 @@ func (s *sessions) ofUsers(numbers []uint32) *roaring.Bitmap {
 	return b
 }
 
-func (s *sessions) atAddress(a netip.Addr) *roaring.Bitmap {
+// withAddress returns the positions of the sessions from an address, or from
+// the addresses of a network.
+func (s *sessions) withAddress(net netip.Prefix) *roaring.Bitmap {
 	b := roaring.New()
-	if id, ok := s.ips.Find(string(a.Unmap().AsSlice())); ok {
-		s.collect(&s.ofIP, uint32(id), b)
+	if net.IsSingleIP() {
+		if id, ok := s.ips.Find(string(net.Addr().Unmap().AsSlice())); ok {
+			s.collect(&s.ofIP, uint32(id), b)
+		}
+		return b
+	}
+	for id := intern.ID(1); int(id) <= s.ipLimit; id++ {
+		if a, ok := netip.AddrFromSlice(s.ips.View(id)); ok && net.Contains(a) {
+			s.collect(&s.ofIP, uint32(id), b)
+		}
 	}
 	return b
 }
@@ -156,85 +163,4 @@ func (s *sessions) collect(c *chain, owner uint32, into *roaring.Bitmap) {
 		}
 		return true
 	})
-}
-
-// scan holds the conditions that only a look at the session decides.
-type scan struct {
-	s     *sessions
-	seen  int64 // seen at or after
-	net   netip.Prefix
-	name  string // folded
-	attrs map[string]string
-}
-
-func (s *sessions) newScan(f *rollcall.SessionFilter, now int64) *scan {
-	c := &scan{s: s, attrs: f.Attrs, name: fold(f.Name)}
-	if f.SeenWithin > 0 {
-		c.seen = now - ms(f.SeenWithin)
-	}
-	if f.IP.IsValid() && !f.IP.IsSingleIP() {
-		c.net = f.IP
-	}
-	if c.seen == 0 && !c.net.IsValid() && c.name == "" && len(c.attrs) == 0 {
-		return nil
-	}
-	return c
-}
-
-func (c *scan) keep(some *roaring.Bitmap) *roaring.Bitmap {
-	kept := roaring.New()
-	inNet := make(map[intern.ID]bool)
-	for it := some.Iterator(); it.HasNext(); {
-		pos := it.Next()
-		if c.matches(c.s.order.Slot(pos), inNet) {
-			kept.Add(pos)
-		}
-	}
-	return kept
-}
-
-func (c *scan) matches(slot uint32, inNet map[intern.ID]bool) bool {
-	if c.s.seen.Get(slot) < c.seen {
-		return false
-	}
-	if c.net.IsValid() {
-		id := c.s.ip.Get(slot)
-		in, known := inNet[id]
-		if !known {
-			in = c.net.Contains(c.s.addr(slot))
-			inNet[id] = in
-		}
-		if !in {
-			return false
-		}
-	}
-	if c.name == "" && len(c.attrs) == 0 {
-		return true
-	}
-	var session rollcall.Session
-	c.s.readText(slot, &session)
-	for k, v := range c.attrs {
-		if got, ok := session.Attrs[k]; !ok || got != v {
-			return false
-		}
-	}
-	return strings.HasPrefix(fold(session.Name), c.name)
-}
-
-// fold maps letters that differ only by case to one of them.
-func fold(s string) string {
-	ascii := true
-	for i := range len(s) {
-		ascii = ascii && s[i] < utf8.RuneSelf
-	}
-	if ascii {
-		return strings.ToLower(s)
-	}
-	return strings.Map(func(r rune) rune {
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return unicode.ToLower(least)
-	}, s)
 }

@@ -3,7 +3,10 @@ package local
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -18,10 +21,7 @@ func (e *Engine) List(_ context.Context, at time.Time, q rollcall.SessionQuery) 
 	e.lockExpired(now)
 	defer e.runlockAll()
 	l := &listing{q: &q, parts: make([]matches, len(e.parts))}
-	for i, p := range e.parts {
-		l.parts[i] = p.sessions.matching(&q, p.at(now))
-		l.total += l.parts[i].n
-	}
+	l.match(e, now)
 	if q.Sort == rollcall.NewestSeen {
 		return l.bySeen(now)
 	}
@@ -56,6 +56,31 @@ type listing struct {
 	q     *rollcall.SessionQuery
 	parts []matches
 	total int
+}
+
+// match finds what the filter keeps in every partition, on all processors if
+// there is something to look for.
+func (l *listing) match(e *Engine, now int64) {
+	workers := runtime.GOMAXPROCS(0)
+	if l.q.Filter.IsZero() {
+		workers = 1
+	}
+	var next atomic.Int32
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(e.parts); i = int(next.Add(1)) - 1 {
+			p := e.parts[i]
+			l.parts[i] = p.sessions.matching(l.q, p.at(now))
+		}
+	}
+	var wg sync.WaitGroup
+	for range workers - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	for i := range l.parts {
+		l.total += l.parts[i].n
+	}
 }
 
 // byLogin answers in login order: of every partition the cut is found, by

@@ -61,10 +61,11 @@ type sessions struct {
 	live                    *roaring.Bitmap // positions
 	byKind, byApp, byDevice valueSet
 
-	values intern.Table
-	ips    intern.Table
-	texts  arena.Arena
-	once   [1 << 10]uint32 // hashes of attribute values seen lately
+	values  intern.Table
+	ips     intern.Table
+	ipLimit int // highest id of an address ever given
+	texts   arena.Arena
+	once    [1 << 10]uint32 // hashes of attribute values seen lately
 
 	dead []uint32 // ended at their deadline, still to be reaped
 
@@ -219,6 +220,7 @@ func (s *sessions) put(st *stored, user uint32) {
 	if st.IP.IsValid() {
 		ip := s.ips.Ref(string(st.IP.AsSlice()))
 		s.ip.Set(slot, ip)
+		s.ipLimit = max(s.ipLimit, int(ip))
 		s.ofIP.add(uint32(ip), slot)
 	}
 	s.writeText(slot, &st.Session)

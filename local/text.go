@@ -3,7 +3,6 @@ package local
 import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
-	"github.com/rollcall/rollcall/internal/intern"
 )
 
 // The texts of a session that are not columns stand packed in one cell: name,
@@ -75,11 +74,11 @@ func (s *sessions) readText(slot uint32, session *rollcall.Session) {
 }
 
 func (s *sessions) unpackText(r *reader) string {
-	head := r.uint()
-	if head&1 == 1 {
-		return s.values.String(intern.ID(head >> 1))
+	text := readPacked(r)
+	if text.inline == nil {
+		return s.values.String(text.shared)
 	}
-	return string(r.raw(int(head >> 1)))
+	return string(text.inline)
 }
 
 // freeText releases the cell and what it refers to.
@@ -89,13 +88,7 @@ func (s *sessions) freeText(slot uint32) {
 		return
 	}
 	r := reader{b: s.texts.Get(h)}
-	release := func() {
-		if head := r.uint(); head&1 == 1 {
-			s.values.Release(intern.ID(head >> 1))
-		} else {
-			r.raw(int(head >> 1))
-		}
-	}
+	release := func() { s.values.Release(readPacked(&r).shared) }
 	for range 3 {
 		release()
 	}
