@@ -152,7 +152,7 @@ func (b *beginning) makeRoom(policy rollcall.Policy) error {
 
 // compareID orders sessions of one partition by id.
 func (s *sessions) compareID(x, y uint32) int {
-	return cmp.Or(cmp.Compare(s.login.Get(x), s.login.Get(y)), cmp.Compare(s.random.Get(x), s.random.Get(y)))
+	return cmp.Or(cmp.Compare(s.login(x), s.login(y)), cmp.Compare(s.random.Get(x), s.random.Get(y)))
 }
 
 // prepare fills in the new session and puts it into the batch.
@@ -187,6 +187,7 @@ func (b *beginning) commit() rollcall.Session {
 	for _, slot := range b.evict {
 		s.remove(slot)
 	}
+	s.tidy()
 	if b.in.MarkToday {
 		b.p.days.add(b.kind, int32(b.in.Today), b.user)
 	}

@@ -98,6 +98,7 @@ func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollc
 	for _, x := range chosen {
 		s.remove(x.slot)
 	}
+	s.tidy()
 	for _, b := range l.bans {
 		p.users.setBan(b)
 	}
@@ -193,9 +194,9 @@ func (p *partition) reap(at int64) (u *unit, more bool, err error) {
 	for _, slot := range s.dead[:n] {
 		s.remove(slot)
 	}
-	s.dead = s.dead[n:]
-	if len(s.dead) == 0 {
+	if s.dead = s.dead[n:]; len(s.dead) == 0 {
 		s.dead = nil
 	}
+	s.tidy()
 	return u, len(s.dead) > 0, nil
 }

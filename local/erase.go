@@ -119,6 +119,7 @@ func (p *partition) erase(ctx context.Context, u *unit, now int64, user string, 
 	for _, slot := range slots {
 		p.sessions.remove(slot)
 	}
+	p.sessions.tidy()
 	p.users.drop(n)
 	var t recency.Tally
 	p.presence.seen.Forget(n, &t)

@@ -158,7 +158,7 @@ func (s *sessions) withAddress(net netip.Prefix) *roaring.Bitmap {
 
 func (s *sessions) collect(c *chain, owner uint32, into *roaring.Bitmap) {
 	c.each(owner, func(slot uint32) bool {
-		if pos := s.pos.Get(slot); pos != noPos {
+		if pos := s.pos.Get(slot); s.order.IsLive(pos) {
 			into.Add(pos)
 		}
 		return true

@@ -216,7 +216,7 @@ func (p *partition) loadTouches(k, v []byte) error {
 	r := reader{b: v}
 	for len(r.b) > 0 {
 		slot, at := uint32(r.uint()), r.int()
-		if slot < s.limit && s.pos.Get(slot) != noPos && at > s.seen.Get(slot) {
+		if slot < s.limit && s.order.IsLive(s.pos.Get(slot)) && at > s.seen.Get(slot) {
 			s.seen.Set(slot, at)
 		}
 		p.clock = max(p.clock, at)
@@ -243,9 +243,7 @@ func (s *sessions) settleLoaded() {
 	}
 	for slot := s.limit; slot > 0; slot-- {
 		if !used.Contains(slot - 1) {
-			s.user.Set(slot-1, noUser)
-			s.pos.Set(slot-1, noPos)
-			s.free = append(s.free, slot-1)
+			s.vacate(slot - 1)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type partition struct {
 	clock int64 // latest time seen, ms: time here never moves backwards
 
 	dir    *directory.Directory
-	onDisk bits     // numbers whose id is in the store
+	onDisk bitset   // numbers whose id is in the store
 	fresh  []uint32 // numbers whose id is not
 	uses   column.Column[uint32]
 

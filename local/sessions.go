@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall/rollcall/internal/order"
 )
 
-// noPos is the position of a session that has left the login order.
+// noPos is the position of a free slot.
 const noPos = uint32(1<<32 - 1)
 
 // class is a pair of timeouts that sessions share. In its queue they stand in
@@ -35,7 +35,6 @@ type sessions struct {
 	p *partition
 
 	random column.Column[uint64]
-	login  column.Column[int64]
 	seen   column.Column[int64]
 	token  column.Column[tokenKey]
 	user   column.Column[uint32]
@@ -79,7 +78,7 @@ type sessions struct {
 
 func (s *sessions) init(p *partition) {
 	s.p = p
-	s.byID.hash = func(slot uint32) uint64 { return s.random.Get(slot) }
+	s.byID.hash = func(slot uint32) uint64 { return rollcall.HashNumber(s.random.Get(slot)) }
 	s.byToken.hash = func(slot uint32) uint64 { return tokenBits(s.token.Get(slot)) }
 	s.live = roaring.New()
 	s.byKind, s.byApp, s.byDevice = valueSet{}, valueSet{}, valueSet{}
@@ -115,7 +114,7 @@ func (s *sessions) deadline(slot uint32) (int64, rollcall.Cause) {
 }
 
 func (s *sessions) alive(slot uint32, now int64) bool {
-	if s.pos.Get(slot) == noPos {
+	if !s.order.IsLive(s.pos.Get(slot)) {
 		return false
 	}
 	at, _ := s.deadline(slot)
@@ -128,12 +127,15 @@ func (s *sessions) find(r rollcall.Ref) (uint32, bool) {
 		tok := tokenKeyOf(*r.Token)
 		return s.byToken.find(tokenBits(tok), func(slot uint32) bool { return s.token.Get(slot) == tok })
 	}
-	return s.byID.find(r.ID.Random(), func(slot uint32) bool { return s.id(slot) == r.ID })
+	return s.byID.find(rollcall.HashNumber(r.ID.Random()), func(slot uint32) bool { return s.id(slot) == r.ID })
 }
+
+// login returns when a session began.
+func (s *sessions) login(slot uint32) int64 { return s.order.Key(s.pos.Get(slot)) }
 
 // id composes a session's id.
 func (s *sessions) id(slot uint32) rollcall.SessionID {
-	return rollcall.NewSessionID(timeOf(s.login.Get(slot)), s.p.dir.ID(s.user.Get(slot)), s.random.Get(slot))
+	return rollcall.NewSessionID(timeOf(s.login(slot)), s.p.dir.ID(s.user.Get(slot)), s.random.Get(slot))
 }
 
 // session returns all of a session.
@@ -144,7 +146,7 @@ func (s *sessions) session(slot uint32) rollcall.Session {
 		App:     s.values.String(s.app.Get(slot)),
 		Device:  s.values.String(s.device.Get(slot)),
 		IP:      s.addr(slot),
-		LoginAt: timeOf(s.login.Get(slot)),
+		LoginAt: timeOf(s.login(slot)),
 		SeenAt:  timeOf(s.seen.Get(slot)),
 		EndsAt:  timeOrZero(s.endsAt(slot)),
 	}
@@ -203,7 +205,6 @@ func (s *sessions) put(st *stored, user uint32) {
 	s.limit = max(s.limit, slot+1)
 	login := st.LoginAt.UnixMilli()
 	s.random.Set(slot, st.ID.Random())
-	s.login.Set(slot, login)
 	s.seen.Set(slot, st.SeenAt.UnixMilli())
 	s.token.Set(slot, st.token)
 	s.user.Set(slot, user)
@@ -247,7 +248,7 @@ const minQueue = 4096
 
 // queued reports whether a queue's entry is a session's latest.
 func (s *sessions) queued(class uint16, at int64, slot uint32) bool {
-	return s.pos.Get(slot) != noPos && s.class.Get(slot) == class && s.seen.Get(slot) == at && s.user.Get(slot) != noUser
+	return s.order.IsLive(s.pos.Get(slot)) && s.class.Get(slot) == class && s.seen.Get(slot) == at
 }
 
 // noUser marks a free slot.
@@ -256,7 +257,7 @@ const noUser = uint32(1<<32 - 1)
 // endsAt returns a session's absolute end, 0 for none.
 func (s *sessions) endsAt(slot uint32) int64 {
 	if lifetime := s.classes[s.class.Get(slot)].lifetime; lifetime != 0 {
-		return s.login.Get(slot) + lifetime
+		return s.login(slot) + lifetime
 	}
 	return 0
 }
@@ -288,7 +289,7 @@ func (s *sessions) unindex(set valueSet, id intern.ID, pos uint32) {
 // it goes with remove.
 func (s *sessions) leave(slot uint32) {
 	pos := s.pos.Get(slot)
-	if pos == noPos {
+	if !s.order.IsLive(pos) {
 		return
 	}
 	s.order.Kill(pos)
@@ -296,7 +297,6 @@ func (s *sessions) leave(slot uint32) {
 	s.unindex(s.byKind, s.kind.Get(slot), pos)
 	s.unindex(s.byApp, s.app.Get(slot), pos)
 	s.unindex(s.byDevice, s.device.Get(slot), pos)
-	s.pos.Set(slot, noPos)
 }
 
 // remove forgets a session.
@@ -317,11 +317,22 @@ func (s *sessions) remove(slot uint32) {
 		}
 	}
 	s.freeText(slot)
-	s.user.Set(slot, noUser)
-	s.free = append(s.free, slot)
-	if s.order.NeedsCompaction() {
+	s.vacate(slot)
+}
+
+// tidy compacts the login order if it is worth it. Sessions still to be reaped
+// have to stand there: it is what knows their login.
+func (s *sessions) tidy() {
+	if len(s.dead) == 0 && s.order.NeedsCompaction() {
 		s.compact()
 	}
+}
+
+// vacate makes a slot free.
+func (s *sessions) vacate(slot uint32) {
+	s.user.Set(slot, noUser)
+	s.pos.Set(slot, noPos)
+	s.free = append(s.free, slot)
 }
 
 // compact drops the dead from the login order and renumbers the positions.
@@ -402,7 +413,7 @@ func (s *sessions) expire(now int64) {
 	}
 	for len(s.ending) > 0 && s.ending[0].at <= now {
 		top := s.ending.pop()
-		if s.user.Get(top.slot) != noUser && s.pos.Get(top.slot) != noPos && s.endsAt(top.slot) == top.at {
+		if s.order.IsLive(s.pos.Get(top.slot)) && s.endsAt(top.slot) == top.at {
 			s.leave(top.slot)
 			s.dead = append(s.dead, top.slot)
 		}
@@ -422,7 +433,7 @@ func (s *sessions) count(user uint32, now int64) int {
 }
 
 func (s *sessions) memory() int {
-	total := s.random.Bytes() + s.login.Bytes() + s.seen.Bytes() + s.token.Bytes() + s.user.Bytes() +
+	total := s.random.Bytes() + s.seen.Bytes() + s.token.Bytes() + s.user.Bytes() +
 		s.pos.Bytes() + s.class.Bytes() + s.kind.Bytes() + s.app.Bytes() + s.device.Bytes() + s.ip.Bytes() + s.text.Bytes() +
 		4*cap(s.free) + s.order.Bytes() + 16*cap(s.ending) + s.ofUser.bytes() + s.ofIP.bytes() + s.byID.bytes() +
 		s.byToken.bytes() + s.values.Bytes() + s.ips.Bytes() + s.texts.Bytes() + 4*cap(s.dead) + 4*len(s.once)

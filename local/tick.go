@@ -241,7 +241,7 @@ func (p *partition) flushTouches(b *pebble.Batch) error {
 		q := &s.classes[c].queue
 		for i := q.LowerBound(s.flushed); i < q.Len(); i++ {
 			at, slot := q.At(i)
-			if s.queued(uint16(c), at, slot) && at != s.login.Get(slot) {
+			if s.queued(uint16(c), at, slot) && at != s.login(slot) {
 				w.uint(uint64(slot))
 				w.int(at)
 				n++
