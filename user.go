@@ -114,6 +114,13 @@ func parseNumber(id string) (uint64, bool) {
 	return n, n < 1<<63
 }
 
+// CheckUser returns why an id cannot be a user's, nil if it can.
+func CheckUser(id string) error { return validateUser("user", id) }
+
+// CheckKind returns why a text cannot be a kind, nil if it can; "" stands for
+// the user's own kind.
+func CheckKind(kind string) error { return validateKind("kind", kind) }
+
 func validateUser(field, id string) error {
 	if id == "" {
 		return Invalid(field, "is required")

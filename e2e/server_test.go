@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// server is a running server process.
+type server struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	url    string
+	stderr bytes.Buffer
+	client *http.Client
+}
+
+// start starts a server over a data directory and returns once it serves.
+func start(t *testing.T, dir string) *server {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	s := &server{t: t, cmd: exec.CommandContext(t.Context(), self)} //nolint:gosec // this very binary
+	s.cmd.Env = append(os.Environ(), serveVar+"="+dir)
+	s.cmd.Stderr = &s.stderr
+	stdout, err := s.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Start())
+	s.url = address(stdout)
+	if s.url == "" {
+		require.Fail(t, "the server does not serve", "%v: %s", s.cmd.Wait(), s.stderr.String())
+	}
+	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	t.Cleanup(s.client.CloseIdleConnections)
+	return s
+}
+
+// address returns the first address that a process prints, "" if it ends
+// without one.
+func address(stdout io.Reader) string {
+	printed := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if url := printed.FindString(lines.Text()); url != "" {
+			return url
+		}
+	}
+	return ""
+}
+
+// kill ends the process as kill -9 does, and returns once it is gone.
+func (s *server) kill() {
+	s.t.Helper()
+	require.NoError(s.t, s.cmd.Process.Kill())
+	err := s.cmd.Wait()
+	status, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	require.True(s.t, ok && status.Signaled() && status.Signal() == syscall.SIGKILL,
+		"the server had ended by itself: %v: %s", err, s.stderr.String())
+	require.NotContains(s.t, s.stderr.String(), "DATA RACE")
+	require.NotContains(s.t, s.stderr.String(), "panic")
+}
+
+// request is a call of the API.
+type request struct {
+	method, path string
+	body         any    // as JSON; nil for none
+	token        string // of a session; "" calls with the administrator's key
+}
+
+func (r request) String() string { return fmt.Sprint(r.method, " ", r.path, " ", r.body) }
+
+// call returns the status and the body of the answer. An error says that there
+// was no answer, or only a part of one.
+func (s *server) call(r request) (status int, body []byte, err error) {
+	var content io.Reader
+	if r.body != nil {
+		text, err := json.Marshal(r.body)
+		if err != nil {
+			return 0, nil, err
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), r.method, s.url+r.path, content)
+	if err != nil {
+		return 0, nil, err
+	}
+	token := r.token
+	if token == "" {
+		token = adminKey
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	answer, err := s.client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	body, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, body, err
+}
+
+// get expects an answer with one of the statuses and reads it into v if it is
+// the first of them.
+func (s *server) get(v any, r request, statuses ...int) int {
+	s.t.Helper()
+	status, body, err := s.call(r)
+	require.NoError(s.t, err, "%s", r)
+	require.Contains(s.t, statuses, status, "%s: %s", r, body)
+	if status == statuses[0] && v != nil {
+		require.NoError(s.t, json.Unmarshal(body, v), "%s: %s", r, body)
+	}
+	return status
+}
+
+// seats asks what became of sessions, named by "tokens" or "sessions", in the
+// order given: "live", or how each ended.
+func (s *server) seats(by string, names []string) []string {
+	s.t.Helper()
+	var out []string
+	for from := 0; from < len(names); from += 1000 {
+		part := names[from:min(from+1000, len(names))]
+		var answer struct {
+			Results []struct{ State, Cause string }
+		}
+		s.get(&answer, request{method: "POST", path: "/v1/touch", body: map[string]any{by: part}}, http.StatusOK)
+		require.Len(s.t, answer.Results, len(part))
+		for _, r := range answer.Results {
+			out = append(out, strings.TrimPrefix(r.State+":"+r.Cause, "ended:"))
+		}
+	}
+	return out
+}
