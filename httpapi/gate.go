@@ -174,7 +174,7 @@ func (s *Server) cookieToken(g *gate, r *http.Request) (string, error) {
 	}
 	cookie, err := r.Cookie(s.opts.VerifyCookie)
 	if err != nil {
-		return "", nil
+		return "", nil //nolint:nilerr // there is one error only: no such cookie
 	}
 	if !g.PerAddress {
 		return cookie.Value, nil

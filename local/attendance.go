@@ -224,12 +224,11 @@ func (p *partition) markSteps(u *unit, marks []rollcall.Mark, add bool) ([]markS
 	done := make(map[markStep]bool, len(marks))
 	var steps []markStep
 	for _, m := range marks {
-		n, ok := p.find(m.User)
-		if !ok && !add {
+		if _, known := p.find(m.User); !known && !add {
 			continue
 		}
-		var err error
-		if n, err = p.number(u.batch, m.User); err != nil {
+		n, err := p.number(u.batch, m.User)
+		if err != nil {
 			return nil, err
 		}
 		kind := m.Kind

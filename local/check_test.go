@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -112,7 +111,7 @@ func TestAFlippedByteIsNeverASilentWrongAnswer(t *testing.T) {
 	require.NoError(t, err)
 	for at := 0; at < len(sound); at += max(1, len(sound)/60) {
 		dir := t.TempDir()
-		require.NoError(t, os.CopyFS(dir, os.DirFS(source).(fs.FS)))
+		require.NoError(t, os.CopyFS(dir, os.DirFS(source)))
 		bad := append([]byte(nil), sound...)
 		bad[at] ^= 0x40
 		require.NoError(t, os.WriteFile(filepath.Join(dir, table), bad, 0o600))

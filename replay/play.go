@@ -66,7 +66,7 @@ func Play(ctx context.Context, engine rollcall.Engine, in io.Reader, o Options) 
 	if len(l.acts) > 0 {
 		p.clock.Set(time.Unix(l.acts[0].at, 0))
 	}
-	p.roll, err = rollcall.New(engine, rollcall.Options{
+	p.roll, err = rollcall.New(engine, rollcall.Options{ //nolint:contextcheck // with a clock of its own a Roll does nothing by itself
 		Clock: p.clock, Policies: policies, Timezone: o.Timezone,
 		AttendanceOn: rollcall.AttendOnBeat, NoPresenceEvents: true,
 		Retention: max(rollcall.DefaultRetention, slices.Max(o.Windows)),
@@ -77,7 +77,7 @@ func Play(ctx context.Context, engine rollcall.Engine, in io.Reader, o Options) 
 	if err := p.play(ctx); err != nil {
 		return nil, err
 	}
-	return p.report, p.roll.Close()
+	return p.report, p.roll.Close() //nolint:contextcheck // a close is not to be cut short
 }
 
 func (p *player) play(ctx context.Context) error {
