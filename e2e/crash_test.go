@@ -183,25 +183,31 @@ func (w *worker) verify(s *server) {
 func TestKillNine(t *testing.T) {
 	rounds := 50
 	if testing.Short() {
-		rounds = 5
+		rounds = 20
 	}
 	const seed = 20260203
 	dir := t.TempDir()
 	moments := rand.New(rand.NewPCG(seed, workers))
 	team := newWorkers(seed, today(time.Now()))
 	for round := range rounds {
+		t0 := time.Now()
 		s := start(t, dir)
+		t1 := time.Now()
 		stormUntilKilled(s, team, 100*time.Millisecond+time.Duration(moments.Int64N(int64(500*time.Millisecond))))
+		t2 := time.Now()
 		report, err := local.Check(dir, local.Options{})
 		require.NoError(t, err, "round %d", round)
 		require.Empty(t, report.Faults, "round %d", round)
 
+		t3 := time.Now()
 		s = start(t, dir)
+		t4 := time.Now()
 		for _, w := range team {
 			require.NoError(t, w.fault, "round %d", round)
 			w.verify(s)
 		}
 		s.kill()
+		t.Logf("start %v storm %v check %v start %v verify %v", t1.Sub(t0), t2.Sub(t1), t3.Sub(t2), t4.Sub(t3), time.Since(t4))
 	}
 	requireStormy(t, team, rounds)
 }

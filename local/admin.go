@@ -119,11 +119,7 @@ func (e *Engine) Compact(ctx context.Context) error {
 	if err := e.store.db.Compact(ctx, []byte{0}, []byte{0xff}, true); err != nil {
 		return storeError(err)
 	}
-	// The log still in use may name what was deleted: a second flush retires it.
-	if err := e.store.syncAll(); err != nil {
-		return err
-	}
-	return storeError(e.store.db.Flush())
+	return e.store.purge()
 }
 
 // Stats implements [rollcall.Admin].

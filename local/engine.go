@@ -54,6 +54,7 @@ const (
 	metaStamp      = "stamp"
 	metaOutages    = "outages"
 	metaTrimmed    = "trimmed"
+	metaPurge      = "purge"
 )
 
 // Open opens the data in a directory, making it if need be, and rebuilds

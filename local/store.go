@@ -18,6 +18,7 @@ import (
 // command is acknowledged, and the refusal of writes when it cannot be kept.
 type store struct {
 	db       *pebble.DB
+	logs     *logFS
 	sync     *pebble.WriteOptions
 	refusing atomic.Pointer[refusal]
 
@@ -54,8 +55,9 @@ type refusal struct {
 func openStore(dir string, o *Options) (*store, error) {
 	cache := pebble.NewCache(o.CacheBytes)
 	defer cache.Unref()
+	logs := &logFS{FS: o.fs}
 	opts := &pebble.Options{
-		FS:                 o.fs,
+		FS:                 logs,
 		Cache:              cache,
 		FormatMajorVersion: pebble.FormatNewest,
 		Merger:             dayMerger(),
@@ -71,7 +73,7 @@ func openStore(dir string, o *Options) (*store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the store in %s: %w", dir, err)
 	}
-	s := &store{db: db, sync: pebble.Sync}
+	s := &store{db: db, logs: logs, sync: pebble.Sync}
 	if o.Durability == Interval || o.InMemory {
 		s.sync = pebble.NoSync
 	}

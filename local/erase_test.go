@@ -1,0 +1,64 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+)
+
+// filesWith returns the files below a directory that hold some bytes.
+func filesWith(t *testing.T, dir, text string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(text)) {
+			found = append(found, filepath.Base(path))
+		}
+		return err
+	})
+	require.NoError(t, err)
+	return found
+}
+
+func TestAnErasedIDIsInNoFileAfterCompact(t *testing.T) {
+	const victim = "remember-me-not-9f2c4b7a1d"
+	dir := t.TempDir()
+	e, err := Open(dir, Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	clock := rollcall.NewManualClock(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	roll, err := rollcall.New(e, rollcall.Options{Clock: clock})
+	require.NoError(t, err)
+	ctx := context.Background()
+	in, err := roll.Login(ctx, rollcall.Login{User: victim, Name: victim, Attrs: map[string]string{"x": victim}})
+	require.NoError(t, err)
+	_, err = roll.Kick(ctx, rollcall.Kick{Session: in.Session.ID, Reason: "about " + victim})
+	require.NoError(t, err)
+	_, err = roll.Login(ctx, rollcall.Login{User: victim, RetryKey: "k"})
+	require.NoError(t, err)
+	require.NoError(t, roll.AddFriends(ctx, "bob", true, rollcall.Friend{User: victim}))
+	require.NoError(t, roll.Beat(ctx, victim, "bob"))
+	_, err = roll.Ban(ctx, victim, time.Hour, "because of "+victim, "me")
+	require.NoError(t, err)
+	require.NoError(t, roll.Tick(ctx))
+	require.NotEmpty(t, filesWith(t, dir, victim))
+
+	require.NoError(t, roll.Erase(ctx, victim))
+	require.NoError(t, roll.Compact(ctx))
+	require.Eventually(t, func() bool { return len(filesWith(t, dir, victim)) == 0 }, 10*time.Second, 20*time.Millisecond,
+		"files that are no longer in use are removed in the background")
+	_, err = roll.Login(ctx, rollcall.Login{User: victim})
+	require.ErrorIs(t, err, rollcall.ErrUserBanned, "the ban outlives the erasure")
+}
