@@ -6,15 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
 )
 
 // server is a running server process.
@@ -121,21 +124,23 @@ func (s *server) get(v any, r request, statuses ...int) int {
 	return status
 }
 
-// seats asks what became of sessions, named by "tokens" or "sessions", in the
-// order given: "live", or how each ended.
-func (s *server) seats(by string, names []string) []string {
+// requireEnded expects that sessions have ended, and how. They are named by
+// their "tokens" or as "sessions", by id; a touch asks for them, and must not
+// revive any.
+func (s *server) requireEnded(by string, causes map[string]rollcall.Cause) {
 	s.t.Helper()
-	var out []string
-	for from := 0; from < len(names); from += 1000 {
-		part := names[from:min(from+1000, len(names))]
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(causes)), rollcall.MaxLimit) {
 		var answer struct {
-			Results []struct{ State, Cause string }
+			Results []struct {
+				State string
+				Cause rollcall.Cause
+			}
 		}
-		s.get(&answer, request{method: "POST", path: "/v1/touch", body: map[string]any{by: part}}, http.StatusOK)
-		require.Len(s.t, answer.Results, len(part))
-		for _, r := range answer.Results {
-			out = append(out, strings.TrimPrefix(r.State+":"+r.Cause, "ended:"))
+		s.get(&answer, request{method: "POST", path: "/v1/touch", body: map[string]any{by: names}}, http.StatusOK)
+		require.Len(s.t, answer.Results, len(names))
+		for i, name := range names {
+			require.Equal(s.t, "ended", answer.Results[i].State, "%s %s", by, name)
+			require.Equal(s.t, causes[name], answer.Results[i].Cause, "%s %s", by, name)
 		}
 	}
-	return out
 }

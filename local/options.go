@@ -29,8 +29,6 @@ type Options struct {
 	// CacheBytes is the size of the block cache for what is read from disk;
 	// default 32 MiB.
 	CacheBytes int64
-	// DayCacheBytes bounds the sets of days held in memory; default 1 GiB.
-	DayCacheBytes int64
 	// ReserveBytes of free disk space are left alone: with less, writes are
 	// refused with storage_full. Default 64 MiB, negative for none.
 	ReserveBytes int64
@@ -49,14 +47,11 @@ func (o *Options) fill() error {
 	if o.Durability != Always && o.Durability != Interval {
 		return rollcall.Invalid("durability", "must be always or interval, is %q", o.Durability)
 	}
-	if o.CacheBytes < 0 || o.DayCacheBytes < 0 {
+	if o.CacheBytes < 0 {
 		return rollcall.Invalid("cache", "must not be negative")
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20
-	}
-	if o.DayCacheBytes == 0 {
-		o.DayCacheBytes = 1 << 30
 	}
 	if o.ReserveBytes == 0 {
 		o.ReserveBytes = 64 << 20

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/httpapi"
+	"github.com/rollcall/rollcall/local"
+)
+
+// config is the configuration, read and checked.
+type config struct {
+	listen    string
+	tlsCert   string
+	tlsKey    string
+	dataDir   string
+	adminKey  string
+	secret    []byte
+	logLevel  slog.Level
+	logFormat string
+	engine    local.Options
+	roll      rollcall.Options
+	http      httpapi.Options
+}
+
+// configReader turns texts into values and collects what is wrong.
+type configReader struct {
+	values
+	faults []error
+}
+
+func (r *configReader) fault(key, format string, args ...any) {
+	r.faults = append(r.faults, fmt.Errorf("%s: "+format, append([]any{key}, args...)...))
+}
+
+// load resolves and checks the whole configuration; the error names every
+// fault.
+func (s *settings) load(a *app) (*config, error) {
+	v, err := s.resolve(a)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	r := &configReader{values: v}
+	c := r.read()
+	if len(r.faults) > 0 {
+		return nil, usageError{errors.Join(r.faults...)}
+	}
+	return c, nil
+}
+
+func (r *configReader) read() *config {
+	c := &config{
+		listen: r.get("listen"), tlsCert: r.get("tls.cert"), tlsKey: r.get("tls.key"), dataDir: r.get("data_dir"),
+		adminKey: r.get("admin_key"), logFormat: r.oneOf("log.format", "", "text", "json"),
+	}
+	if r.oneOf("engine", "local", "redis") == "redis" {
+		r.fault("engine", "this build has the local engine only")
+	}
+	if (c.tlsCert == "") != (c.tlsKey == "") {
+		r.fault("tls.cert", "tls.cert and tls.key go together")
+	}
+	if err := c.logLevel.UnmarshalText([]byte(r.get("log.level"))); err != nil {
+		r.fault("log.level", "must be debug, info, warn or error, is %q", r.get("log.level"))
+	}
+	c.secret = r.secret()
+	c.engine.Durability = local.Durability(r.oneOf("durability", "always", "interval"))
+	c.roll = r.roll()
+	c.http = r.http()
+	if c.http.Auth == httpapi.AuthOff && !loopback(c.listen) {
+		r.fault("auth", "off is allowed on a loopback address only, and listen is %s", c.listen)
+	}
+	if _, _, err := net.SplitHostPort(c.listen); err != nil {
+		r.fault("listen", "must be an address and a port, such as 127.0.0.1:8080, is %q", c.listen)
+	}
+	return c
+}
+
+func (r *configReader) roll() rollcall.Options {
+	o := rollcall.Options{
+		Window:           r.duration("presence.window", time.Second),
+		Retention:        r.duration("presence.retention", time.Minute),
+		OfflineGrace:     r.duration("presence.offline_grace", 0),
+		NoPresenceEvents: r.oneOf("presence.events", "on", "off") == "off",
+		RestartGrace:     r.duration("restart_grace", 0),
+		LateMarks:        r.duration("attendance.late", 0),
+		AttendanceOn:     rollcall.AttendanceOn(r.oneOf("attendance.on", "login", "beat", "manual")),
+		Policies:         r.policies(),
+	}
+	if o.RestartGrace == 0 {
+		o.RestartGrace = -1 // none, where 0 would be the default
+	}
+	if o.Window > o.Retention {
+		r.fault("presence.window", "must not be longer than presence.retention (%v), is %v", o.Retention, o.Window)
+	}
+	var err error
+	if o.Timezone, err = time.LoadLocation(r.get("timezone")); err != nil || r.get("timezone") == "Local" {
+		r.fault("timezone", "%q is not the IANA name of a time zone, such as Europe/Berlin", r.get("timezone"))
+	}
+	age, count, ok := strings.Cut(r.get("events.keep"), ",")
+	o.EventsAge, err = parseDuration(age)
+	if o.EventsCount, _ = strconv.Atoi(strings.TrimSpace(count)); !ok || err != nil || o.EventsCount < 1000 || o.EventsAge < time.Minute {
+		r.fault("events.keep", "must be an age of at least 1m and a number of at least 1000, such as 7d,1000000, is %q", r.get("events.keep"))
+	}
+	return o
+}
+
+func (r *configReader) http() httpapi.Options {
+	o := httpapi.Options{VerifyCookie: r.get("verify.cookie"), CORSOrigins: list(r.get("cors_origins"))}
+	if r.oneOf("auth", "keys", "off") == "off" {
+		o.Auth = httpapi.AuthOff
+	}
+	for _, text := range list(r.get("trusted_proxies")) {
+		p, err := netip.ParsePrefix(text)
+		if a, aerr := netip.ParseAddr(text); aerr == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			r.fault("trusted_proxies", "%q is neither an address nor a network such as 10.0.0.0/8", text)
+			continue
+		}
+		o.TrustedProxies = append(o.TrustedProxies, p)
+	}
+	o.RateLimits.Key = r.limit("rate_limits.key")
+	o.RateLimits.Address = r.limit("rate_limits.address")
+	o.RateLimits.Failures = r.limit("rate_limits.failures")
+	return o
+}
+
+func (r *configReader) limit(key string) httpapi.Limit {
+	text := r.get(key)
+	switch text {
+	case "":
+		return httpapi.Limit{}
+	case "off":
+		return httpapi.Limit{Rate: -1}
+	}
+	rate, burst, _ := strings.Cut(text, ",")
+	n, err := strconv.ParseFloat(rate, 64)
+	b, berr := strconv.Atoi(strings.TrimSpace(burst))
+	if err != nil || berr != nil || n <= 0 || b < 1 {
+		r.fault(key, "must be a rate and a burst, such as 100,200, or off; is %q", text)
+	}
+	return httpapi.Limit{Rate: n, Burst: b}
+}
+
+func (r *configReader) oneOf(key string, allowed ...string) string {
+	text := r.get(key)
+	for _, a := range allowed {
+		if text == a {
+			return text
+		}
+	}
+	r.fault(key, "must be %s, is %q", strings.TrimPrefix(strings.Join(allowed, " or "), " or "), text)
+	return allowed[0]
+}
+
+func (r *configReader) duration(key string, least time.Duration) time.Duration {
+	d, err := parseDuration(r.get(key))
+	if err != nil || d < least {
+		r.fault(key, "must be a duration of at least %v, such as 90s, 5m or 31d, is %q", least, r.get(key))
+	}
+	return d
+}
+
+// parseDuration reads Go's form of a duration, days (31d), or whole seconds.
+func parseDuration(text string) (time.Duration, error) {
+	if n, err := strconv.Atoi(text); err == nil {
+		return time.Duration(n) * time.Second, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 0 || n > 36500 {
+			return 0, fmt.Errorf("%q is not a number of days", text)
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	return time.ParseDuration(text)
+}
+
+func (r *configReader) secret() []byte {
+	text := r.get("secret")
+	if text == "" {
+		return nil
+	}
+	for _, decode := range []func(string) ([]byte, error){
+		hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
+	} {
+		if b, err := decode(text); err == nil && len(b) >= 32 {
+			return b
+		}
+	}
+	r.fault("secret", "must be at least 32 bytes in hex or base64")
+	return nil
+}
+
+// policyText is a policy as it is configured.
+type policyText struct {
+	Kind         string `json:"kind"`
+	App          string `json:"app"`
+	Device       string `json:"device"`
+	IdleTimeout  any    `json:"idle_timeout"`
+	Lifetime     any    `json:"lifetime"`
+	MaxSessions  int    `json:"max_sessions"`
+	MaxPerDevice int    `json:"max_per_device"`
+	Overflow     string `json:"overflow"`
+}
+
+func (r *configReader) policies() *rollcall.Policies {
+	var texts []policyText
+	dec := json.NewDecoder(strings.NewReader(r.get("policies")))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&texts); err != nil {
+		r.fault("policies", "must be a list of {kind, app, device, idle_timeout, lifetime, max_sessions, max_per_device, overflow}: %v", err)
+		return nil
+	}
+	policies := make([]rollcall.Policy, len(texts))
+	for i, t := range texts {
+		policies[i] = rollcall.Policy{
+			Kind: t.Kind, App: t.App, Device: t.Device, MaxSessions: t.MaxSessions, MaxPerDevice: t.MaxPerDevice,
+			Overflow: rollcall.Overflow(t.Overflow),
+		}
+		for _, d := range []struct {
+			name string
+			from any
+			to   *time.Duration
+		}{{"idle_timeout", t.IdleTimeout, &policies[i].IdleTimeout}, {"lifetime", t.Lifetime, &policies[i].Lifetime}} {
+			if d.from == nil {
+				continue
+			}
+			parsed, err := parseDuration(fmt.Sprint(d.from))
+			if err != nil {
+				r.fault(fmt.Sprintf("policies[%d].%s", i, d.name), "must be a duration such as 30m, is %q", fmt.Sprint(d.from))
+			}
+			*d.to = parsed
+		}
+	}
+	out, err := rollcall.NewPolicies(policies...)
+	if err != nil {
+		r.faults = append(r.faults, errors.New(message(err)))
+	}
+	return out
+}
+
+// loopback reports whether a listen address is reached from this machine only.
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && a.IsLoopback())
+}
+
+func list(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func jsonText(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/local"
+)
+
+// The files beside the store in the data directory, readable by their owner
+// alone.
+const (
+	storeDir   = "store"
+	secretFile = "secret"
+	keyFile    = "admin.key"
+)
+
+// openEngine opens the store in the data directory, making both if need be.
+func (c *config) openEngine(a *app) (*local.Engine, error) {
+	if err := os.MkdirAll(c.dataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	opts := c.engine
+	if isTerminal(a.stderr) {
+		opts.Progress = loading(a)
+	}
+	return local.Open(filepath.Join(c.dataDir, storeDir), opts)
+}
+
+// loading shows how far opening has come, once it takes more than 2 s.
+func loading(a *app) func(ready, total int) {
+	start := time.Now()
+	var bar *progressbar.ProgressBar
+	return func(ready, total int) {
+		if bar == nil && time.Since(start) > 2*time.Second {
+			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(a.stderr),
+				progressbar.OptionSetDescription("opening the data"), progressbar.OptionClearOnFinish())
+		}
+		if bar != nil {
+			_ = bar.Set(ready) // it only shows
+		}
+	}
+}
+
+// openRoll opens the service on an engine, with the secret of the data
+// directory unless one is configured.
+func (c *config) openRoll(engine rollcall.Engine) (*rollcall.Roll, error) {
+	opts := c.roll
+	opts.Secret = c.secret
+	if opts.Secret == nil {
+		secret, err := c.ownSecret()
+		if err != nil {
+			return nil, err
+		}
+		opts.Secret = secret
+	}
+	return rollcall.New(engine, opts)
+}
+
+// ownSecret reads the secret of the data directory, or makes it.
+func (c *config) ownSecret() ([]byte, error) {
+	path := filepath.Join(c.dataDir, secretFile)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		secret := make([]byte, 32)
+		_, _ = rand.Read(secret) // never fails
+		return secret, writePrivate(path, hex.EncodeToString(secret)+"\n")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the secret: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read by others (mode %v): run chmod 600 on it", path, info.Mode().Perm())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the secret: %w", err)
+	}
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(secret) < 32 {
+		return nil, fmt.Errorf("%s does not hold 32 bytes in hex", path)
+	}
+	return secret, nil
+}
+
+// writePrivate writes a file that only its owner can read, whole or not at all.
+func writePrivate(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}

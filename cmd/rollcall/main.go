@@ -1,0 +1,116 @@
+// Command rollcall is the server and the tools of Rollcall in one binary.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+)
+
+// The exit statuses of every verb.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// app is what a verb has to work with.
+type app struct {
+	ctx     context.Context
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	environ []string
+}
+
+// commands are the verbs; one file each.
+type commands struct {
+	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Replay  replayCmd  `cmd:"" help:"Play a log and report who was online, when, on which days."`
+	Key     keyCmd     `cmd:"" help:"Make, list and revoke API keys."`
+	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault."`
+	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`
+	Config  configCmd  `cmd:"" help:"Show or check the configuration."`
+	Version versionCmd `cmd:"" help:"Show the version."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	code := run(&app{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// errUsage marks an error that is the caller's: exit status 2.
+var errUsage = errors.New("usage")
+
+// usageError is an error of what the caller said.
+type usageError struct{ error }
+
+func (usageError) Is(target error) bool { return target == errUsage }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// run runs one command line and returns the exit status.
+func run(a *app, args []string) int {
+	var c commands
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("rollcall"),
+		kong.Description("Who is online, since when, from where, on which devices, which of my friends are, and who came on which days."),
+		kong.Writers(a.stdout, a.stderr),
+		kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}),
+		kong.UsageOnError(),
+	)
+	if err != nil {
+		fmt.Fprintln(a.stderr, "rollcall:", err)
+		return exitFailed
+	}
+	k, err := parser.Parse(args)
+	if exited >= 0 { // help was asked for
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "rollcall: %v\nSee \"rollcall --help\".\n", err)
+		return exitUsage
+	}
+	err = k.Run(a)
+	if err == nil {
+		return exitOK
+	}
+	if !errors.Is(err, errSaid) {
+		fmt.Fprintln(a.stderr, "rollcall:", message(err))
+	}
+	if errors.Is(err, errUsage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// errSaid marks a failure that has been reported already.
+var errSaid = errors.New("said")
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// widthOf returns the columns of a terminal, 80 if w is none.
+func widthOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return 80
+}

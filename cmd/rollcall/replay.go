@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/local"
+	"github.com/rollcall/rollcall/replay"
+)
+
+type replayCmd struct {
+	Format  string   `required:"" enum:"edges,clf,csv" help:"edges (source target seconds), clf (access log) or csv (time,user[,kind])."`
+	Idle    string   `default:"30m" help:"Silence that ends a session."`
+	Window  []string `help:"Window for probes, in seconds or as 5m (default: 60, 300, 600, 3600)." placeholder:"W"`
+	Probe   []int64  `help:"Instant to ask at, in unix seconds." placeholder:"UNIX"`
+	Friends []string `help:"User whose online friends each probe lists." placeholder:"USER"`
+	TZ      string   `name:"tz" default:"UTC" help:"Time zone of the civil day."`
+	JSON    bool     `help:"As JSON."`
+	File    string   `arg:"" help:"The log, plain or gzip; - for standard input."`
+}
+
+// Help implements kong's HelpProvider.
+func (replayCmd) Help() string {
+	return `Runs a log through an embedded engine, in memory, on a clock of the log's own:
+what Rollcall would have seen. In an access log a visitor is an address and a
+user agent. Peak online counts who was seen within 5 minutes.`
+}
+
+// Run plays the log.
+func (c *replayCmd) Run(a *app) error {
+	opts, err := c.options()
+	if err != nil {
+		return usageError{err}
+	}
+	in, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	engine, err := local.Open("replay", local.Options{InMemory: true})
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
+	opts.Progress = playing(a)
+	report, err := replay.Play(a.ctx, engine, in, opts)
+	if err = errors.Join(err, in.Close(), engine.Close()); err != nil {
+		return err
+	}
+	if c.JSON {
+		return report.WriteJSON(a.stdout)
+	}
+	return report.WriteText(a.stdout, min(widthOf(a.stdout), 120))
+}
+
+func (c *replayCmd) options() (replay.Options, error) {
+	o := replay.Options{Format: replay.Format(c.Format), Probes: c.Probe, Friends: c.Friends}
+	var err error
+	if o.Idle, err = parseDuration(c.Idle); err != nil {
+		return o, fmt.Errorf("--idle: %w", err)
+	}
+	for _, w := range c.Window {
+		d, err := parseDuration(w)
+		if err != nil || d < time.Second || d > rollcall.DefaultRetention {
+			return o, fmt.Errorf("--window: %q must be between 1 second and 90 days", w)
+		}
+		o.Windows = append(o.Windows, d)
+	}
+	if o.Timezone, err = time.LoadLocation(c.TZ); err != nil {
+		return o, fmt.Errorf("--tz: %q is not the IANA name of a time zone", c.TZ)
+	}
+	return o, nil
+}
+
+func (c *replayCmd) open(a *app) (io.ReadCloser, error) {
+	if c.File == "-" {
+		return io.NopCloser(a.stdin), nil
+	}
+	return os.Open(c.File)
+}
+
+// playing shows how far the replay has come, once it takes more than 2 s.
+func playing(a *app) func(done, total int) {
+	if !isTerminal(a.stderr) {
+		return nil
+	}
+	start := time.Now()
+	var bar *progressbar.ProgressBar
+	return func(done, total int) {
+		if bar == nil && time.Since(start) > 2*time.Second {
+			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(a.stderr),
+				progressbar.OptionSetDescription("playing"), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+		}
+		if bar != nil {
+			_ = bar.Set(done) // it only shows
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+)
+
+// settings are the flags of every verb that needs the configuration, and the
+// one list of what can be configured: a field's key is its name in the file,
+// its flag is the same with dashes, its variable the same in capitals behind
+// ROLLCALL_. Empty means not given.
+type settings struct {
+	ConfigFile string `name:"config" help:"Configuration file (default: rollcall.yaml, if there is one)." type:"path"`
+
+	Listen       string `key:"listen" def:"127.0.0.1:8080" placeholder:"127.0.0.1:8080" help:"HTTP address."`
+	TLSCert      string `key:"tls.cert" name:"tls-cert" help:"Certificate file; with tls-key, turns on HTTPS."`
+	TLSKey       string `key:"tls.key" name:"tls-key" help:"Key file of the certificate."`
+	DataDir      string `key:"data_dir" name:"data-dir" def:"./rollcall-data" placeholder:"./rollcall-data" help:"Where the data is."`
+	Engine       string `key:"engine" def:"local" placeholder:"local" help:"Engine: local."`
+	Auth         string `key:"auth" def:"keys" placeholder:"keys" help:"keys, or off on a loopback address."`
+	AdminKey     string `key:"admin_key" name:"admin-key" secret:"" help:"First admin key: rck_ and at least 32 characters."`
+	Secret       string `key:"secret" secret:"" help:"32 bytes in hex or base64 (default: made on the first run)."`
+	Timezone     string `key:"timezone" def:"UTC" placeholder:"UTC" help:"IANA name of the civil day's zone; fixed with the data."`
+	Durability   string `key:"durability" def:"always" placeholder:"always" help:"always: on disk before the reply; interval: within 1s."`
+	Window       string `key:"presence.window" name:"presence-window" def:"5m" placeholder:"5m" help:"How recent a beat must be to count as online."`
+	Retention    string `key:"presence.retention" name:"presence-retention" def:"90d" placeholder:"90d" help:"How long last-seen times are kept."`
+	Grace        string `key:"presence.offline_grace" name:"presence-offline-grace" def:"0s" placeholder:"0s" help:"Wait before a user is announced offline."`
+	Events       string `key:"presence.events" name:"presence-events" def:"on" placeholder:"on" help:"on or off: announce users online and offline."`
+	Policies     string `key:"policies" def:"[]" placeholder:"[]" help:"List of policies, as JSON (a YAML list in the file)."`
+	RestartGrace string `key:"restart_grace" name:"restart-grace" def:"60s" placeholder:"60s" help:"Put off deadlines that fell into an outage."`
+	VerifyCookie string `key:"verify.cookie" name:"verify-cookie" help:"Cookie that carries the session token."`
+	EventsKeep   string `key:"events.keep" name:"events-keep" def:"7d,1000000" placeholder:"7d,1000000" help:"Age and number of events kept, of each family."`
+	AttendanceOn string `key:"attendance.on" name:"attendance-on" def:"login" placeholder:"login" help:"What marks a day: login, beat or manual."`
+	Late         string `key:"attendance.late" name:"attendance-late" def:"31d" placeholder:"31d" help:"How far back a mark may be dated."`
+	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
+	CORSOrigins  string `key:"cors_origins" name:"cors-origins" help:"Origins whose pages may send touches."`
+	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" help:"Requests a second of a key, as rate,burst; off for none."`
+	RateAddress  string `key:"rate_limits.address" name:"rate-limits-address" help:"Requests a second of an address, as rate,burst."`
+	RateFailures string `key:"rate_limits.failures" name:"rate-limits-failures" help:"Failed sign-ins a second of an address, as rate,burst."`
+	LogLevel     string `key:"log.level" name:"log-level" def:"info" placeholder:"info" help:"debug, info, warn or error."`
+	LogFormat    string `key:"log.format" name:"log-format" help:"text or json (default: text on a terminal, else json)."`
+}
+
+// value is a setting as it stands, and where that came from.
+type value struct {
+	key, text, source string
+	secret            bool
+}
+
+// values are all settings, in the order of the list.
+type values []value
+
+func (v values) get(key string) string {
+	for _, x := range v {
+		if x.key == key {
+			return x.text
+		}
+	}
+	return ""
+}
+
+const defaultFile = "rollcall.yaml"
+
+// resolve finds the value of every setting: the flag, else the environment,
+// else the file, else the default. The error names everything that is wrong.
+func (s *settings) resolve(a *app) (values, error) {
+	fromFile, path, err := s.readFile()
+	if err != nil {
+		return nil, err
+	}
+	env := make(map[string]string)
+	for _, e := range a.environ {
+		if k, v, ok := strings.Cut(e, "="); ok && strings.HasPrefix(k, "ROLLCALL_") {
+			env[k] = v
+		}
+	}
+	var out values
+	var faults []error
+	known := make([]string, 0, len(fromFile))
+	fields := reflect.TypeFor[settings]()
+	for i := range fields.NumField() {
+		f := fields.Field(i)
+		key := f.Tag.Get("key")
+		if key == "" {
+			continue
+		}
+		known = append(known, key)
+		_, secret := f.Tag.Lookup("secret")
+		v := value{key: key, text: f.Tag.Get("def"), source: "default", secret: secret}
+		if text, ok := fromFile[key]; ok {
+			v.text, v.source = text, path
+		}
+		name := "ROLLCALL_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+		text, source, err := fromEnv(env, name, secret)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if source != "" {
+			v.text, v.source = text, source
+		}
+		if text := reflect.ValueOf(*s).Field(i).String(); text != "" {
+			v.text, v.source = text, "flag"
+		}
+		out = append(out, v)
+	}
+	for key := range fromFile {
+		if !slices.Contains(known, key) {
+			faults = append(faults, fmt.Errorf("%s: unknown key %q, did you mean %q?", path, key, nearest(key, known)))
+		}
+	}
+	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return out, errors.Join(faults...)
+}
+
+// fromEnv reads a variable, or for a secret the file that NAME_FILE names.
+func fromEnv(env map[string]string, name string, secret bool) (text, source string, err error) {
+	if text, ok := env[name]; ok {
+		return text, name, nil
+	}
+	path, ok := env[name+"_FILE"]
+	if !secret || !ok {
+		return "", "", nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", fmt.Errorf("%s_FILE: %w", name, err)
+	}
+	return strings.TrimSpace(string(b)), name + "_FILE", nil
+}
+
+// readFile returns the keys of the configuration file, flat, and its path.
+func (s *settings) readFile() (map[string]string, string, error) {
+	path := s.ConfigFile
+	if path == "" {
+		if _, err := os.Stat(defaultFile); err != nil {
+			return nil, "", nil //nolint:nilerr // without a file there is nothing to read
+		}
+		path = defaultFile
+	}
+	k := koanf.New(".")
+	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+		return nil, path, fmt.Errorf("%s: %w", path, err)
+	}
+	out := make(map[string]string)
+	for key, v := range k.All() {
+		if key == "policies" {
+			text, err := jsonText(v)
+			if err != nil {
+				return nil, path, fmt.Errorf("%s: policies: %w", path, err)
+			}
+			out[key] = text
+			continue
+		}
+		out[key] = plainText(v)
+	}
+	return out, path, nil
+}
+
+// plainText is a YAML scalar, or a list of them, as it would stand in a flag.
+func plainText(v any) string {
+	list, ok := v.([]any)
+	if !ok {
+		switch v := v.(type) {
+		case bool:
+			if v {
+				return "on"
+			}
+			return "off"
+		case nil:
+			return ""
+		}
+		return fmt.Sprint(v)
+	}
+	parts := make([]string, len(list))
+	for i, x := range list {
+		parts[i] = fmt.Sprint(x)
+	}
+	return strings.Join(parts, ",")
+}
+
+// nearest returns the known key that differs least from a mistyped one.
+func nearest(key string, known []string) string {
+	best, least := "", 1<<30
+	for _, k := range known {
+		if d := editDistance(key, k); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the letters to insert, delete or replace (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
