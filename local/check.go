@@ -34,20 +34,25 @@ func Check(dir string, o Options) (Report, error) {
 	if err := o.fill(); err != nil {
 		return Report{}, err
 	}
+	lock, err := lockDir(dir, o.fs)
+	if err != nil {
+		return Report{}, err
+	}
 	db, err := pebble.Open(dir, &pebble.Options{
-		FS: o.fs, ReadOnly: true, ErrorIfNotExists: true, Merger: dayMerger(),
+		Lock: lock,
+		FS:   o.fs, ReadOnly: true, ErrorIfNotExists: true, Merger: dayMerger(),
 		Logger: pebbleLogger{o.Logger}, EventListener: pebbleLogger{o.Logger}.events(),
 		FormatMajorVersion: pebble.FormatNewest,
 	})
 	if err != nil {
-		return Report{}, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the data directory cannot be read", Err: err}
+		return Report{}, errors.Join(openError("read", err), lock.Close())
 	}
 	c := &checker{
 		st: &store{db: db}, parts: partitions,
 		ids: make(map[ref]string), byID: make(map[string]ref), slots: make(map[ref]rollcall.SessionID),
 	}
 	c.run()
-	return c.report, db.Close()
+	return c.report, errors.Join(db.Close(), lock.Close())
 }
 
 // checker holds what the records of one table say that those of others must

@@ -86,7 +86,7 @@ func TestCheckNamesContradictions(t *testing.T) {
 			b := st.db.NewBatch()
 			damage(b)
 			require.NoError(t, st.db.Apply(b, pebble.Sync))
-			require.NoError(t, st.db.Close())
+			require.NoError(t, st.close())
 			report, err := Check(dir, Options{})
 			require.NoError(t, err)
 			require.Positive(t, report.Faulty)

@@ -65,12 +65,12 @@ func Open(dir string, o Options) (*Engine, error) {
 	}
 	st, err := openStore(dir, &o)
 	if err != nil {
-		return nil, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the data directory cannot be opened", Err: err}
+		return nil, err
 	}
 	e := &Engine{dir: dir, opts: o, store: st, kinds: kindTable{store: st}}
 	e.scratch.New = func() any { return new(beatScratch) }
 	if err := e.load(); err != nil {
-		return nil, errors.Join(err, st.db.Close())
+		return nil, errors.Join(err, st.close())
 	}
 	return e, nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/rollcall/rollcall"
 )
@@ -19,6 +21,7 @@ import (
 type store struct {
 	db       *pebble.DB
 	logs     *logFS
+	lock     *pebble.Lock
 	sync     *pebble.WriteOptions
 	refusing atomic.Pointer[refusal]
 
@@ -43,7 +46,7 @@ func (s *store) close() error {
 	s.open.Lock()
 	defer s.open.Unlock()
 	s.shut = true
-	return s.db.Close()
+	return errors.Join(s.db.Close(), s.lock.Close())
 }
 
 // refusal is why writes are refused.
@@ -69,16 +72,46 @@ func openStore(dir string, o *Options) (*store, error) {
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	if err := o.fs.MkdirAll(dir, 0o700); err != nil {
+		return nil, openError("made", err)
+	}
+	lock, err := lockDir(dir, o.fs)
+	if err != nil {
+		return nil, err
+	}
+	opts.Lock = lock
 	db, err := pebble.Open(dir, opts)
 	if err != nil {
-		return nil, fmt.Errorf("open the store in %s: %w", dir, err)
+		return nil, errors.Join(openError("opened", err), lock.Close())
 	}
-	s := &store{db: db, logs: logs, sync: pebble.Sync}
+	s := &store{db: db, logs: logs, lock: lock, sync: pebble.Sync}
 	if o.Durability == Interval || o.InMemory {
 		s.sync = pebble.NoSync
 	}
 	return s, nil
 }
+
+// lockDir takes a directory for this process.
+func lockDir(dir string, fsys vfs.FS) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(dir, fsys)
+	switch {
+	case err == nil:
+		return lock, nil
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist):
+		return nil, openError("opened", err)
+	default:
+		return nil, &rollcall.Error{Code: rollcall.CodeConflict, Detail: "the data directory is in use by another process", Err: ErrInUse}
+	}
+}
+
+// openError words a failure to open the store.
+func openError(what string, err error) error {
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the data directory cannot be " + what, Err: err}
+}
+
+// ErrInUse is in the chain of the error that Open and Check return for a
+// directory that another process, or this one, has open.
+var ErrInUse = errors.New("stop the server first")
 
 // writable returns why writes are refused, if they are.
 func (s *store) writable() error {

@@ -18,7 +18,7 @@ func FuzzLines(f *testing.F) {
 			parse, err := parserOf(format)
 			require.NoError(t, err)
 			r, err := parse(line)
-			if err == nil && r.check() == nil {
+			if err == nil && r.check(1) == nil {
 				require.NotEmpty(t, r.user)
 				require.Positive(t, r.at)
 			}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollcall/rollcall"
 )
@@ -45,6 +46,7 @@ type log struct {
 	acts     []act
 	users    *names
 	kinds    *names
+	earliest int64 // unix seconds
 	rejected int
 	first    []Rejected // the first of them
 }
@@ -54,7 +56,7 @@ const maxLine = 64 << 10
 
 // readLog reads a log, compressed by gzip or not. Lines that cannot be read are
 // counted; an error is one of reading itself.
-func readLog(ctx context.Context, r io.Reader, parse parser) (*log, error) {
+func readLog(ctx context.Context, r io.Reader, parse parser, zone *time.Location) (*log, error) {
 	in := bufio.NewReaderSize(r, maxLine)
 	if magic, err := in.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		zip, err := gzip.NewReader(in)
@@ -63,7 +65,7 @@ func readLog(ctx context.Context, r io.Reader, parse parser) (*log, error) {
 		}
 		in = bufio.NewReaderSize(zip, maxLine)
 	}
-	l := &log{users: newNames(), kinds: newNames()}
+	l := &log{users: newNames(), kinds: newNames(), earliest: earliestIn(zone)}
 	for line := 1; ; line++ {
 		if line%10_000 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -78,6 +80,9 @@ func readLog(ctx context.Context, r io.Reader, parse parser) (*log, error) {
 		if err != nil {
 			l.reject(line, fmt.Errorf("the line is longer than %d bytes", maxLine))
 			continue
+		}
+		if line == 1 {
+			text = strings.TrimPrefix(text, "\ufeff") // else it would be part of a name
 		}
 		l.add(line, text, parse)
 	}
@@ -109,7 +114,7 @@ func (l *log) add(line int, text string, parse parser) {
 	}
 	r, err := parse(text)
 	if err == nil {
-		err = r.check()
+		err = r.check(l.earliest)
 	}
 	if err != nil {
 		if line == 1 && !strings.ContainsAny(text, "0123456789") {
@@ -118,8 +123,8 @@ func (l *log) add(line int, text string, parse parser) {
 		l.reject(line, err)
 		return
 	}
-	if _, known := l.kinds.numbers[r.kind]; !known && len(l.kinds.texts) > rollcall.MaxKinds {
-		l.reject(line, fmt.Errorf("the kind would be one more than %d", rollcall.MaxKinds))
+	if _, known := l.kinds.numbers[r.kind]; !known && len(l.kinds.texts) == rollcall.MaxKinds {
+		l.reject(line, fmt.Errorf("the kind would be one more than %d", rollcall.MaxKinds-1))
 		return
 	}
 	kind := l.kinds.number(r.kind)

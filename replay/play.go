@@ -17,7 +17,7 @@ type Options struct {
 	Format   Format          // default Edges
 	Idle     time.Duration   // silence that ends a session; default 30m
 	Windows  []time.Duration // for probes; default 60, 300, 600 and 3600 s
-	Probes   []int64         // instants to ask at, in unix seconds
+	Probes   []int64         // instants to ask at, in unix seconds up to Latest
 	Friends  []string        // users whose online friends each probe lists
 	Timezone *time.Location  // of the civil day; default UTC
 	// Progress, if set, is told now and then how many of all rows were played.
@@ -54,7 +54,7 @@ func Play(ctx context.Context, engine rollcall.Engine, in io.Reader, o Options) 
 	if err != nil {
 		return nil, err
 	}
-	l, err := readLog(ctx, in, parse)
+	l, err := readLog(ctx, in, parse, o.Timezone)
 	if err != nil {
 		return nil, err
 	}
@@ -101,18 +101,26 @@ func (p *player) play(ctx context.Context) error {
 		if err := p.second(ctx, acts[:n]); err != nil {
 			return err
 		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		played += n
 		acts = acts[n:]
 		if p.o.Progress != nil {
 			p.o.Progress(played, len(p.log.acts))
 		}
 	}
+	// The days are summed up while the clock stands at the last row: from a later
+	// probe every streak would look broken off.
+	if err := p.figures(ctx); err != nil {
+		return err
+	}
 	for _, at := range probes {
 		if err := p.probe(ctx, at); err != nil {
 			return err
 		}
 	}
-	return p.figures(ctx)
+	return nil
 }
 
 // befriend makes the friends of those users whose friends are asked for.

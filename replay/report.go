@@ -34,7 +34,8 @@ type Report struct {
 	zone     *time.Location
 }
 
-// Peak is the most users that were online at once, for a window of 5 minutes.
+// Peak is the most users that were online at once, for a window of 5 minutes,
+// and the first second they were; null in a log without rows.
 type Peak struct {
 	At     instant `json:"at"`
 	Online int     `json:"online"`
@@ -43,8 +44,11 @@ type Peak struct {
 // instant is a time as the HTTP API writes it.
 type instant time.Time
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler; the zero time is null.
 func (t instant) MarshalJSON() ([]byte, error) {
+	if time.Time(t).IsZero() {
+		return []byte("null"), nil
+	}
 	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
@@ -127,7 +131,7 @@ func newReport(l *log, o Options) *Report {
 		Rows: len(l.acts), Rejected: l.rejected, First: l.first, zone: o.Timezone,
 		Series: []Point{}, Lifecycle: []Lifecycle{}, Streaks: []Streak{}, ActiveDays: map[string]int{}, Probes: []Probe{},
 	}
-	r.Retention.On.Cohorts, r.Retention.OnOrAfter.Cohorts = []Cohort{}, []Cohort{}
+	r.Retention.On, r.Retention.OnOrAfter = newRetention(rollcall.MeasureOn), newRetention(rollcall.MeasureOnOrAfter)
 	acted := make(map[uint32]bool)
 	for _, a := range l.acts {
 		acted[a.user] = true
@@ -190,15 +194,22 @@ func (p *player) figures(ctx context.Context) error {
 	return err
 }
 
+func newRetention(m rollcall.Measure) Retention {
+	return Retention{
+		Period: string(rollcall.PeriodWeek), Cohort: string(rollcall.CohortFirst), Measure: string(m),
+		Cohorts: []Cohort{}, Mean: []*float64{},
+	}
+}
+
 func (p *player) retention(ctx context.Context, weeks rollcall.DayRange, m rollcall.Measure) (Retention, error) {
-	got, err := p.roll.Retention(ctx, rollcall.RetentionQuery{Range: weeks, Measure: m})
+	out := newRetention(m)
+	got, err := p.roll.Retention(ctx, rollcall.RetentionQuery{
+		Range: weeks, Measure: m, Period: rollcall.PeriodWeek, Cohort: rollcall.CohortFirst,
+	})
 	if err != nil {
-		return Retention{}, err
+		return out, err
 	}
-	out := Retention{
-		Period: string(got.Query.Period), Cohort: string(got.Query.Cohort), Measure: string(m),
-		Cohorts: []Cohort{}, Mean: make([]*float64, len(got.Mean)),
-	}
+	out.Mean = make([]*float64, len(got.Mean))
 	for _, row := range got.Rows {
 		out.Cohorts = append(out.Cohorts, Cohort(row))
 	}

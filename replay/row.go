@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rollcall/rollcall"
 )
@@ -40,11 +41,15 @@ type Rejected struct {
 // keptRejected bounds the rejected lines that a report names.
 const keptRejected = 20
 
-// earliest and latest bound the times a log may hold.
-const (
-	earliest = 1            // 1970
-	latest   = 253402300799 // the end of 9999
-)
+// Latest is the last time a log may hold, and a probe ask for, in unix seconds:
+// engines keep when someone was last seen in 32 bits.
+const Latest = 1<<32 - 1 // 2106-02-07T06:28:15Z
+
+// earliestIn is the first time a log may hold, so that no day lies before 1970
+// in the zone; second 0 stands for never.
+func earliestIn(zone *time.Location) int64 {
+	return max(1, time.Date(1970, 1, 1, 0, 0, 0, 0, zone).Unix())
+}
 
 type parser func(line string) (row, error)
 
@@ -63,9 +68,9 @@ func parserOf(f Format) (parser, error) {
 }
 
 // check refuses what Rollcall would refuse.
-func (r *row) check() error {
-	if r.at < earliest || r.at > latest {
-		return fmt.Errorf("the time %d lies outside of 1970 to 9999", r.at)
+func (r *row) check(earliest int64) error {
+	if r.at < earliest || r.at > Latest {
+		return fmt.Errorf("the time %d lies outside of 1970 to 2106", r.at)
 	}
 	if r.friend != "" {
 		if err := rollcall.CheckUser(r.friend); err != nil {

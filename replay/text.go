@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,7 +198,8 @@ func (t *textReport) probes() {
 			t.printf("  %ds: %s", w, thousands(p.Online[strconv.Itoa(w)]))
 		}
 		t.printf("\n")
-		for user, friends := range p.Friends {
+		for _, user := range slices.Sorted(maps.Keys(p.Friends)) {
+			friends := p.Friends[user]
 			t.printf("    %s\n", clip(fmt.Sprintf("friends of %s online (%d): %s", user, len(friends), strings.Join(friends, " ")), t.width-6))
 		}
 	}

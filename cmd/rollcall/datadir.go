@@ -109,3 +109,20 @@ func writePrivate(path, text string) error {
 	}
 	return nil
 }
+
+// withRoll opens the data directory for one command.
+func (s *settings) withRoll(a *app, run func(*rollcall.Roll) error) error {
+	conf, err := s.load(a)
+	if err != nil {
+		return err
+	}
+	engine, err := conf.openEngine(a)
+	if err != nil {
+		return err
+	}
+	roll, err := conf.openRoll(engine)
+	if err != nil {
+		return errors.Join(err, engine.Close())
+	}
+	return errors.Join(run(roll), roll.Close(), engine.Close())
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/local"
 )
 
 type keyCmd struct {
@@ -18,9 +19,83 @@ type keyCmd struct {
 
 // Help implements kong's HelpProvider.
 func (keyCmd) Help() string {
-	return `The key verbs work on the data directory and need the server to be stopped.
-While it runs, use /v1/keys with an admin key instead.`
+	return `The key verbs work on the data directory. While a server has it open they ask
+that server, at the address of --listen, with the key in ROLLCALL_KEY or else
+in admin.key of the data directory.`
 }
+
+// keyRecord is an API key without its text, as the HTTP API shows it.
+type keyRecord struct {
+	ID        string        `json:"id"`
+	Name      string        `json:"name"`
+	Role      rollcall.Role `json:"role"`
+	CreatedAt time.Time     `json:"created_at"`
+	ExpiresAt *time.Time    `json:"expires_at,omitempty"`
+	Key       string        `json:"key,omitempty"`
+}
+
+func recordOf(k rollcall.APIKey) keyRecord {
+	r := keyRecord{ID: k.ID, Name: k.Name, Role: k.Role, CreatedAt: k.CreatedAt.UTC()}
+	if !k.ExpiresAt.IsZero() {
+		r.ExpiresAt = &k.ExpiresAt
+	}
+	return r
+}
+
+// keys is where the key verbs work: a data directory, or a running server.
+type keys interface {
+	create(role rollcall.Role, name string, ttl time.Duration) (keyRecord, error)
+	list() ([]keyRecord, error)
+	revoke(id string) error
+	close() error
+}
+
+// openKeys opens the data directory, or finds the server that has it open.
+func (s *settings) openKeys(a *app) (keys, error) {
+	conf, err := s.load(a)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := conf.openEngine(a)
+	if errors.Is(err, local.ErrInUse) {
+		return newRemoteKeys(a, conf)
+	}
+	if err != nil {
+		return nil, err
+	}
+	roll, err := conf.openRoll(engine)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return &localKeys{a, engine, roll}, nil
+}
+
+// localKeys are the keys of a data directory.
+type localKeys struct {
+	app    *app
+	engine *local.Engine
+	roll   *rollcall.Roll
+}
+
+func (k *localKeys) create(role rollcall.Role, name string, ttl time.Duration) (keyRecord, error) {
+	key, text, err := k.roll.CreateKey(k.app.ctx, rollcall.NewKey{Name: name, Role: role, TTL: ttl})
+	out := recordOf(key)
+	out.Key = text
+	return out, err
+}
+
+func (k *localKeys) list() ([]keyRecord, error) {
+	all, err := k.roll.Keys(k.app.ctx)
+	out := make([]keyRecord, len(all))
+	for i, key := range all {
+		out[i] = recordOf(key)
+	}
+	return out, err
+}
+
+func (k *localKeys) revoke(id string) error { return k.roll.RevokeKey(k.app.ctx, id) }
+
+func (k *localKeys) close() error { return errors.Join(k.roll.Close(), k.engine.Close()) }
 
 type keyCreateCmd struct {
 	settings
@@ -30,43 +105,26 @@ type keyCreateCmd struct {
 	JSON bool   `help:"As JSON."`
 }
 
-// withRoll opens the data directory for one command.
-func (s *settings) withRoll(a *app, run func(*rollcall.Roll) error) error {
-	conf, err := s.load(a)
-	if err != nil {
-		return err
-	}
-	engine, err := conf.openEngine(a)
-	if err != nil {
-		return err
-	}
-	roll, err := conf.openRoll(engine)
-	if err != nil {
-		return errors.Join(err, engine.Close())
-	}
-	return errors.Join(run(roll), roll.Close(), engine.Close())
-}
-
 // Run makes a key.
 func (c *keyCreateCmd) Run(a *app) error {
 	ttl, err := parseDuration(c.TTL)
 	if err != nil {
 		return usageError{fmt.Errorf("ttl: %w", err)}
 	}
-	return c.withRoll(a, func(r *rollcall.Roll) error {
-		key, text, err := r.CreateKey(a.ctx, rollcall.NewKey{Name: c.Name, Role: rollcall.Role(c.Role), TTL: ttl})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			shown := keyJSON(key)
-			shown["key"] = text
-			return json.NewEncoder(a.stdout).Encode(shown)
-		}
-		fmt.Fprintf(a.stdout, "%s\n", text)
-		fmt.Fprintf(a.stderr, "Key %s, role %s. It is shown this once: keep it safe.\n", key.ID, key.Role)
-		return nil
-	})
+	k, err := c.openKeys(a)
+	if err != nil {
+		return err
+	}
+	key, err := k.create(rollcall.Role(c.Role), c.Name, ttl)
+	if err = errors.Join(err, k.close()); err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(a.stdout).Encode(key)
+	}
+	fmt.Fprintln(a.stdout, key.Key)
+	fmt.Fprintf(a.stderr, "Key %s, role %s. It is shown this once: keep it safe.\n", key.ID, key.Role)
+	return nil
 }
 
 type keyListCmd struct {
@@ -76,37 +134,27 @@ type keyListCmd struct {
 
 // Run lists the keys.
 func (c *keyListCmd) Run(a *app) error {
-	return c.withRoll(a, func(r *rollcall.Roll) error {
-		keys, err := r.Keys(a.ctx)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			out := make([]map[string]any, len(keys))
-			for i, k := range keys {
-				out[i] = keyJSON(k)
-			}
-			return json.NewEncoder(a.stdout).Encode(out)
-		}
-		w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tROLE\tNAME\tCREATED\tEXPIRES")
-		for _, k := range keys {
-			expires := "never"
-			if !k.ExpiresAt.IsZero() {
-				expires = k.ExpiresAt.Format(time.DateTime)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), expires)
-		}
-		return w.Flush()
-	})
-}
-
-func keyJSON(k rollcall.APIKey) map[string]any {
-	out := map[string]any{"id": k.ID, "name": k.Name, "role": k.Role, "created_at": k.CreatedAt.UTC()}
-	if !k.ExpiresAt.IsZero() {
-		out["expires_at"] = k.ExpiresAt.UTC()
+	k, err := c.openKeys(a)
+	if err != nil {
+		return err
 	}
-	return out
+	all, err := k.list()
+	if err = errors.Join(err, k.close()); err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(a.stdout).Encode(all)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tROLE\tNAME\tCREATED\tEXPIRES")
+	for _, k := range all {
+		expires := "never"
+		if k.ExpiresAt != nil {
+			expires = k.ExpiresAt.Format(time.DateTime)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), expires)
+	}
+	return w.Flush()
 }
 
 type keyRevokeCmd struct {
@@ -116,11 +164,13 @@ type keyRevokeCmd struct {
 
 // Run revokes a key.
 func (c *keyRevokeCmd) Run(a *app) error {
-	return c.withRoll(a, func(r *rollcall.Roll) error {
-		if err := r.RevokeKey(a.ctx, c.ID); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "Key %s is revoked.\n", c.ID)
-		return nil
-	})
+	k, err := c.openKeys(a)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(k.revoke(c.ID), k.close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "Key %s is revoked.\n", c.ID)
+	return nil
 }

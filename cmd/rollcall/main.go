@@ -87,17 +87,12 @@ func run(a *app, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	if !errors.Is(err, errSaid) {
-		fmt.Fprintln(a.stderr, "rollcall:", message(err))
-	}
+	fmt.Fprintln(a.stderr, "rollcall:", message(err))
 	if errors.Is(err, errUsage) {
 		return exitUsage
 	}
 	return exitFailed
 }
-
-// errSaid marks a failure that has been reported already.
-var errSaid = errors.New("said")
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {

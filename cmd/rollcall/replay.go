@@ -19,7 +19,7 @@ type replayCmd struct {
 	Idle    string   `default:"30m" help:"Silence that ends a session."`
 	Window  []string `help:"Window for probes, in seconds or as 5m (default: 60, 300, 600, 3600)." placeholder:"W"`
 	Probe   []int64  `help:"Instant to ask at, in unix seconds." placeholder:"UNIX"`
-	Friends []string `help:"User whose online friends each probe lists." placeholder:"USER"`
+	Friends []string `sep:"none" help:"User whose online friends each probe lists." placeholder:"USER"`
 	TZ      string   `name:"tz" default:"UTC" help:"Time zone of the civil day."`
 	JSON    bool     `help:"As JSON."`
 	File    string   `arg:"" help:"The log, plain or gzip; - for standard input."`
@@ -31,6 +31,8 @@ func (replayCmd) Help() string {
 what Rollcall would have seen. In an access log a visitor is an address and a
 user agent. Peak online counts who was seen within 5 minutes.`
 }
+
+const maxIdle = 10 * 365 * 24 * time.Hour
 
 // Run plays the log.
 func (c *replayCmd) Run(a *app) error {
@@ -63,14 +65,22 @@ func (c *replayCmd) options() (replay.Options, error) {
 	if o.Idle, err = parseDuration(c.Idle); err != nil {
 		return o, fmt.Errorf("--idle: %w", err)
 	}
+	if o.Idle < time.Second || o.Idle > maxIdle { // 0 would stand for the default
+		return o, fmt.Errorf("--idle: %q must be between 1 second and 10 years", c.Idle)
+	}
+	for _, at := range c.Probe {
+		if at < 1 || at > replay.Latest {
+			return o, fmt.Errorf("--probe: %d is not in unix seconds between 1 and %d", at, replay.Latest)
+		}
+	}
 	for _, w := range c.Window {
 		d, err := parseDuration(w)
-		if err != nil || d < time.Second || d > rollcall.DefaultRetention {
-			return o, fmt.Errorf("--window: %q must be between 1 second and 90 days", w)
+		if err != nil || d < time.Second || d > rollcall.DefaultRetention || d%time.Second != 0 {
+			return o, fmt.Errorf("--window: %q must be whole seconds, between 1 second and 90 days", w)
 		}
 		o.Windows = append(o.Windows, d)
 	}
-	if o.Timezone, err = time.LoadLocation(c.TZ); err != nil {
+	if o.Timezone, err = time.LoadLocation(c.TZ); err != nil || c.TZ == "" || c.TZ == "Local" {
 		return o, fmt.Errorf("--tz: %q is not the IANA name of a time zone", c.TZ)
 	}
 	return o, nil

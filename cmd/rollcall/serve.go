@@ -51,6 +51,9 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	s := &server{app: a, cmd: c, config: conf, log: newLogger(a, conf)}
+	for _, name := range unknownVariables(a.environ) {
+		s.log.Warn("this variable means nothing to rollcall", "name", name)
+	}
 	listener, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", conf.listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", conf.listen, err)

@@ -98,8 +98,7 @@ func (s *settings) resolve(a *app) (values, error) {
 		if text, ok := fromFile[key]; ok {
 			v.text, v.source = text, path
 		}
-		name := "ROLLCALL_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
-		text, source, err := fromEnv(env, name, secret)
+		text, source, err := fromEnv(env, variable(key), secret)
 		if err != nil {
 			faults = append(faults, err)
 		}
@@ -118,6 +117,31 @@ func (s *settings) resolve(a *app) (values, error) {
 	}
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return out, errors.Join(faults...)
+}
+
+// unknownVariables returns the ROLLCALL_ variables that no setting reads.
+func unknownVariables(environ []string) []string {
+	known := map[string]bool{"ROLLCALL_KEY": true}
+	fields := reflect.TypeFor[settings]()
+	for i := range fields.NumField() {
+		name := variable(fields.Field(i).Tag.Get("key"))
+		known[name] = true
+		if _, secret := fields.Field(i).Tag.Lookup("secret"); secret {
+			known[name+"_FILE"] = true
+		}
+	}
+	var out []string
+	for _, e := range environ {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "ROLLCALL_") && !known[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// variable is the name of a key's environment variable.
+func variable(key string) string {
+	return "ROLLCALL_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
 // fromEnv reads a variable, or for a secret the file that NAME_FILE names.

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/local"
+)
+
+// bench is an engine in a directory of its own.
+type bench struct {
+	*rollcall.Roll
+	engine *local.Engine
+	dir    string
+}
+
+func open(l local.Options, o rollcall.Options) (*bench, error) {
+	dir, err := os.MkdirTemp("", "rollcall-bench")
+	if err != nil {
+		return nil, err
+	}
+	engine, err := local.Open(dir, l)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	roll, err := rollcall.New(engine, o)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close(), os.RemoveAll(dir))
+	}
+	return &bench{Roll: roll, engine: engine, dir: dir}, nil
+}
+
+func (b *bench) close() error {
+	return errors.Join(b.Close(), b.engine.Close(), os.RemoveAll(b.dir))
+}
+
+// footprint is the memory of a process: that of the whole process as the system
+// sees it, and that of the engine's parts as the engine does.
+type footprint struct {
+	RSS   int64
+	Parts []rollcall.MemoryPart
+}
+
+func (f footprint) of(names ...string) int64 {
+	var sum int64
+	for _, p := range f.Parts {
+		for _, name := range names {
+			if p.Name == name {
+				sum += p.Bytes
+			}
+		}
+	}
+	return sum
+}
+
+// footprint settles the process first: all is flushed, and what the garbage
+// collector holds on to is given back.
+func (b *bench) footprint(ctx context.Context) (footprint, error) {
+	if err := b.Tick(ctx); err != nil {
+		return footprint{}, err
+	}
+	stats, err := b.Stats(ctx)
+	if err != nil {
+		return footprint{}, err
+	}
+	debug.FreeOSMemory()
+	rss, err := residentBytes()
+	return footprint{RSS: rss, Parts: stats.Memory}, err
+}
+
+func residentBytes() (int64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("the system does not tell VmRSS")
+}
+
+// inChild measures a footprint in a process of its own, which nothing measured
+// before has grown.
+func inChild(ctx context.Context, what string, size int) (footprint, error) {
+	var f footprint
+	self, err := os.Executable()
+	if err != nil {
+		return f, err
+	}
+	cmd := exec.CommandContext(ctx, self, "-child", what, "-size", strconv.Itoa(size)) //nolint:gosec // this very binary
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return f, fmt.Errorf("%s of %d: %w", what, size, err)
+	}
+	return f, json.Unmarshal(out, &f)
+}
+
+func runChild(ctx context.Context, what string, size int) error {
+	fill := map[string]func(context.Context, *bench, int) error{"users": fillUsers, "sessions": fillSessions}[what]
+	if fill == nil {
+		return fmt.Errorf("nothing is called %q", what)
+	}
+	b, err := open(local.Options{Durability: local.Interval}, rollcall.Options{})
+	if err != nil {
+		return err
+	}
+	err = fill(ctx, b, size)
+	f, err2 := b.footprint(ctx)
+	return errors.Join(err, err2, json.NewEncoder(os.Stdout).Encode(f), b.close())
+}

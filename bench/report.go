@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// section is what is reported of one part.
+type section struct {
+	title  string
+	about  string // how it was measured
+	tables []table
+	took   time.Duration
+}
+
+type table struct {
+	head []string
+	rows [][]string
+	note string // under the table; "" for none
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// markdown returns the section with its columns aligned, so that it reads well
+// on a terminal too.
+func (s *section) markdown(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n`go -C bench run . -what %s` (took %v on %d processors, %s, %s)\n\n%s\n",
+		s.title, name, s.took.Round(time.Second), runtime.GOMAXPROCS(0), runtime.Version(), redisVersion(), s.about)
+	for _, t := range s.tables {
+		b.WriteByte('\n')
+		t.write(&b)
+		if t.note != "" {
+			fmt.Fprintf(&b, "\n%s\n", t.note)
+		}
+	}
+	return b.String()
+}
+
+func (t *table) write(b *strings.Builder) {
+	widths := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	line := func(row []string) {
+		for i, cell := range row {
+			gap := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if i == 0 {
+				cell += gap
+			} else {
+				cell = gap + cell
+			}
+			fmt.Fprintf(b, "| %s ", cell)
+		}
+		b.WriteString("|\n")
+	}
+	line(t.head)
+	for i, w := range widths {
+		if i == 0 {
+			fmt.Fprintf(b, "| %s ", strings.Repeat("-", w))
+		} else {
+			fmt.Fprintf(b, "| %s: ", strings.Repeat("-", w-1))
+		}
+	}
+	b.WriteString("|\n")
+	for _, row := range t.rows {
+		line(row)
+	}
+}
+
+const preface = `# Results
+
+Both sides of a ratio come from the same run on the same machine; rates are
+medians of three. An absolute figure only says the order of magnitude: take the
+ratios, and how the cost grows from one size to the next.
+`
+
+// writeSection puts a section into the report, in the place of the one it had.
+func writeSection(path, name string, s section) error {
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	kept := map[string]string{}
+	for _, text := range strings.Split("\n"+string(old), "\n## ")[1:] {
+		for _, p := range parts() {
+			if strings.Contains(text, "-what "+p.name+"`") {
+				kept[p.name] = "## " + strings.TrimSpace(text) + "\n"
+			}
+		}
+	}
+	kept[name] = s.markdown(name)
+	var b strings.Builder
+	b.WriteString(preface)
+	for _, p := range parts() {
+		if kept[p.name] != "" {
+			b.WriteString("\n" + kept[p.name])
+		}
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o644) //nolint:gosec // a report for everyone
+}
+
+func median[T cmp.Ordered](list []T) T {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2]
+}
+
+// percentile returns the smallest value that p of 100 do not exceed.
+func percentile(list []time.Duration, p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[max(0, (len(sorted)*p+99)/100-1)]
+}
+
+// count writes a number as people read it: 10k, 1.5M.
+func count(n float64) string {
+	switch {
+	case n >= 1e6:
+		return trimmed(n/1e6) + "M"
+	case n >= 1e3:
+		return trimmed(n/1e3) + "k"
+	default:
+		return trimmed(n)
+	}
+}
+
+func trimmed(n float64) string {
+	text := fmt.Sprintf("%.1f", n)
+	return strings.TrimSuffix(text, ".0")
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+func times(ratio float64) string {
+	if ratio < 10 {
+		return fmt.Sprintf("%.2f×", ratio)
+	}
+	return fmt.Sprintf("%.0f×", ratio)
+}
+
+func took(d time.Duration) string {
+	switch {
+	case d < 10*time.Microsecond:
+		return fmt.Sprintf("%.1f µs", float64(d)/1e3)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.0f µs", float64(d)/1e3)
+	default:
+		return fmt.Sprintf("%.2f ms", float64(d)/1e6)
+	}
+}
