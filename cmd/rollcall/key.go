@@ -116,7 +116,7 @@ func (c *keyCreateCmd) Run(a *app) error {
 		return err
 	}
 	key, err := k.create(rollcall.Role(c.Role), c.Name, ttl)
-	if err = errors.Join(err, k.close()); err != nil {
+	if err := errors.Join(err, k.close()); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -139,7 +139,7 @@ func (c *keyListCmd) Run(a *app) error {
 		return err
 	}
 	all, err := k.list()
-	if err = errors.Join(err, k.close()); err != nil {
+	if err := errors.Join(err, k.close()); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -68,7 +68,7 @@ func (k *remoteKeys) call(method, path string, in, out any) error {
 		return fmt.Errorf("a server has the data open but does not answer at %s (--listen): %w", k.base, err)
 	}
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
-	if err = errors.Join(err, res.Body.Close()); err != nil {
+	if err := errors.Join(err, res.Body.Close()); err != nil {
 		return err
 	}
 	if res.StatusCode >= http.StatusBadRequest {

@@ -50,7 +50,7 @@ func (c *replayCmd) Run(a *app) error {
 	}
 	opts.Progress = playing(a)
 	report, err := replay.Play(a.ctx, engine, in, opts)
-	if err = errors.Join(err, in.Close(), engine.Close()); err != nil {
+	if err := errors.Join(err, in.Close(), engine.Close()); err != nil {
 		return err
 	}
 	if c.JSON {
