@@ -42,6 +42,7 @@ func (s *Server) newAPI() huma.API {
 					"Instants are RFC 3339 in UTC with milliseconds, durations Go text (5m) or whole seconds, days YYYY-MM-DD. " +
 					"Unknown fields and query parameters are refused. Errors are application/problem+json with a stable code.",
 			},
+			Tags: sections(),
 			Components: &huma.Components{Schemas: registry, SecuritySchemes: s.securitySchemes()},
 		},
 		Formats:       map[string]huma.Format{jsonType: format, "json": format},
@@ -233,4 +234,14 @@ func fieldOf(d *huma.ErrorDetail) string {
 		return field + "." + missing
 	}
 	return clip(field)
+}
+
+// sections are the parts of the document, in the order to read them.
+func sections() []*huma.Tag {
+	names := []string{"Sessions", "Presence", "Users", "Friends", "Attendance", "End user", "Administration", "Operation"}
+	tags := make([]*huma.Tag, len(names))
+	for i, name := range names {
+		tags[i] = &huma.Tag{Name: name}
+	}
+	return tags
 }

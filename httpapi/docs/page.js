@@ -90,7 +90,7 @@
     return node;
   };
 
-  const tags = new Map();
+  const tags = new Map((doc.tags || []).map((tag) => [tag.name, []]));
   for (const [path, item] of Object.entries(doc.paths)) {
     for (const method of ["get", "post", "put", "patch", "delete"]) {
       if (!item[method]) continue;
