@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,6 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/local"
 )
-
-const loginCallers = 64
 
 // loginScript is a login of the hand-made list: three writes, one step.
 const loginScript = `redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2] .. ':' .. ARGV[3])
@@ -25,28 +24,54 @@ return redis.call('SET', 'login:' .. ARGV[2] .. ':' .. ARGV[3], ARGV[4])`
 func measureLogins(ctx context.Context) (section, error) {
 	s := section{
 		title: "Durable logins",
-		about: fmt.Sprintf("%d callers, each login synced to disk before it is answered, three times the given number of logins on one store. ", loginCallers) +
-			"Rollcall: `Roll.Login` with six attributes. Redis: `appendfsync always`, `redis-benchmark -c 64 evalsha` of a script with the hand-made list's three writes. Both: median of three.",
+		about: "Each login is synced to disk before it is answered; three times the given number of logins go to one store. " +
+			"Rollcall: `Roll.Login` with six attributes. Redis: `appendfsync always`, `redis-benchmark -c <callers> evalsha` of a script with the hand-made list's three writes. Both: median of three.",
 	}
-	t := table{head: []string{"logins", "Rollcall", "p50", "p99", "Redis", "ratio"}}
-	for _, n := range []int{2_000, 20_000, 200_000} {
-		own, times3, err := loginRate(ctx, n)
+	t := table{head: []string{"logins", "callers", "Rollcall", "p50", "p99", "Redis", "ratio"}}
+	for _, c := range []struct{ logins, callers int }{{2_000, 64}, {20_000, 64}, {200_000, 64}, {20_000, 16}, {20_000, 256}, {20_000, 1024}} {
+		own, each, err := loginRate(ctx, c.logins, c.callers)
 		if err != nil {
 			return s, err
 		}
-		redis, err := redisLoginRate(ctx, n)
+		redis, err := redisLoginRate(ctx, c.logins, c.callers)
 		if err != nil {
 			return s, err
 		}
-		t.add(count(float64(n)), count(own)+"/s", took(percentile(times3, 50)), took(percentile(times3, 99)), count(redis)+"/s", times(own/redis))
+		t.add(count(float64(c.logins)), strconv.Itoa(c.callers), count(own)+"/s", took(percentile(each, 50)), took(percentile(each, 99)),
+			count(redis)+"/s", times(own/redis))
 	}
+	disk, err := syncTime()
+	if err != nil {
+		return s, err
+	}
+	t.note = fmt.Sprintf("One write of 16 KiB and its fsync takes %s on this disk (median): with as many callers as wait for one sync, it is what bounds both sides.", took(disk))
 	s.tables = append(s.tables, t)
 	return s, nil
 }
 
+// syncTime is how long the disk takes for what a group of logins appends.
+func syncTime() (time.Duration, error) {
+	f, err := os.CreateTemp("", "rollcall-bench-sync")
+	if err != nil {
+		return 0, err
+	}
+	block, all := make([]byte, 16<<10), make([]time.Duration, 200)
+	for i := range all {
+		began := time.Now()
+		if _, err = f.Write(block); err == nil {
+			err = f.Sync()
+		}
+		if err != nil {
+			return 0, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+		all[i] = time.Since(began)
+	}
+	return percentile(all, 50), errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // loginRate returns the median of the logins a second, and how long each login
 // of all runs took.
-func loginRate(ctx context.Context, n int) (float64, []time.Duration, error) {
+func loginRate(ctx context.Context, n, callers int) (float64, []time.Duration, error) {
 	b, err := open(local.Options{}, rollcall.Options{})
 	if err != nil {
 		return 0, nil, err
@@ -54,26 +79,26 @@ func loginRate(ctx context.Context, n int) (float64, []time.Duration, error) {
 	var rates []float64
 	var all []time.Duration
 	for r := range runs {
-		rate, times, err := loginRun(ctx, b, n, r*n)
+		rate, took, err := loginRun(ctx, b, n, r*n, callers)
 		if err != nil {
 			return 0, nil, errors.Join(err, b.close())
 		}
-		rates, all = append(rates, rate), append(all, times...)
+		rates, all = append(rates, rate), append(all, took...)
 	}
 	return median(rates), all, b.close()
 }
 
-func loginRun(ctx context.Context, b *bench, n, first int) (float64, []time.Duration, error) {
+func loginRun(ctx context.Context, b *bench, n, first, callers int) (float64, []time.Duration, error) {
 	rng := rand.New(rand.NewPCG(uint64(first), 3)) //nolint:gosec // load, not secrets
 	logins := make([]rollcall.Login, n)
 	for i := range logins {
 		logins[i] = makeLogin(rng, first+i)
 	}
-	times, failed := make([]time.Duration, n), make([]error, loginCallers)
+	took, failed := make([]time.Duration, n), make([]error, callers)
 	var all sync.WaitGroup
 	var next atomic.Int64
 	began := time.Now()
-	for c := range loginCallers {
+	for c := range callers {
 		all.Go(func() {
 			for failed[c] == nil {
 				i := int(next.Add(1)) - 1
@@ -82,15 +107,15 @@ func loginRun(ctx context.Context, b *bench, n, first int) (float64, []time.Dura
 				}
 				at := time.Now()
 				_, failed[c] = b.Login(ctx, logins[i])
-				times[i] = time.Since(at)
+				took[i] = time.Since(at)
 			}
 		})
 	}
 	all.Wait()
-	return float64(n) / time.Since(began).Seconds(), times, errors.Join(failed...)
+	return float64(n) / time.Since(began).Seconds(), took, errors.Join(failed...)
 }
 
-func redisLoginRate(ctx context.Context, n int) (float64, error) {
+func redisLoginRate(ctx context.Context, n, callers int) (float64, error) {
 	p, err := startPeer(ctx, "--appendonly", "yes", "--appendfsync", "always")
 	if err != nil {
 		return 0, err
@@ -102,7 +127,7 @@ func redisLoginRate(ctx context.Context, n int) (float64, error) {
 	sample := record(makeLogin(rand.New(rand.NewPCG(1, 3)), 1), time.Now().UnixMilli()) //nolint:gosec // load, not secrets
 	var rates []float64
 	for range runs {
-		rate, err := p.benchmark(ctx, "-c", strconv.Itoa(loginCallers), "-P", "1", "-n", strconv.Itoa(n), "-r", "1000000000",
+		rate, err := p.benchmark(ctx, "-c", strconv.Itoa(callers), "-P", "1", "-n", strconv.Itoa(n), "-r", "1000000000",
 			"evalsha", sha, "1", "online:user", strconv.FormatInt(time.Now().UnixMilli(), 10), "__rand_int__", "__rand_int__", sample)
 		if err != nil {
 			return 0, errors.Join(err, p.stop())

@@ -112,16 +112,16 @@ func pageTimes(ctx context.Context, n int) ([]pageTime, error) {
 	}
 	var out []pageTime
 	for _, q := range pageQueries(n, from, b.Now(), middle.Next) {
-		times := make([]time.Duration, pageCalls)
-		for i := range times {
+		waits := make([]time.Duration, pageCalls)
+		for i := range waits {
 			query := q.query(i)
 			began := time.Now()
 			if _, err := b.Sessions(ctx, query); err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: %w", q.name, err), b.close())
 			}
-			times[i] = time.Since(began)
+			waits[i] = time.Since(began)
 		}
-		out = append(out, pageTime{q.name, percentile(times, 50), percentile(times, 99)})
+		out = append(out, pageTime{q.name, percentile(waits, 50), percentile(waits, 99)})
 	}
 	return out, b.close()
 }

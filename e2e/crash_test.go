@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/local"
 )
 
 // worker does one deed after the other to users of its own, so that what it was
@@ -195,17 +194,15 @@ func TestKillNine(t *testing.T) {
 		rounds = 5
 	}
 	const seed = 20260203
-	dir := t.TempDir()
+	binary, dir := buildBinary(t), t.TempDir()
 	moments := rand.New(rand.NewPCG(seed, workers))
 	team := newWorkers(seed, today(time.Now()))
 	for round := range rounds {
-		s := start(t, dir)
+		s := start(t, binary, dir)
 		stormUntilKilled(s, team, 100*time.Millisecond+time.Duration(moments.Int64N(int64(500*time.Millisecond))))
-		report, err := local.Check(dir, local.Options{})
-		require.NoError(t, err, "round %d", round)
-		require.Empty(t, report.Faults, "round %d", round)
+		requireSound(t, binary, dir)
 
-		s = start(t, dir)
+		s = start(t, binary, dir)
 		for _, w := range team {
 			require.NoError(t, w.fault, "round %d", round)
 			w.verify(s, round == rounds/2 || round == rounds-1)

@@ -29,13 +29,17 @@ type server struct {
 	client *http.Client
 }
 
+// adminKey is the server's first API key.
+const adminKey = "rck_0123456789abcdefghijklmnopqrstuv"
+
 // start starts a server over a data directory and returns once it serves.
-func start(t *testing.T, dir string) *server {
+func start(t *testing.T, binary, dir string) *server {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	s := &server{t: t, cmd: exec.CommandContext(t.Context(), self)} //nolint:gosec // this very binary
-	s.cmd.Env = append(os.Environ(), serveVar+"="+dir)
+	cmd := exec.CommandContext(t.Context(), binary, "serve", //nolint:gosec // our own binary
+		"--data-dir", dir, "--listen", "127.0.0.1:0", "--admin-key", adminKey,
+		"--rate-limits-key", "off", "--rate-limits-address", "off", "--rate-limits-failures", "off")
+	s := &server{t: t, cmd: cmd}
+	s.cmd.Env = append(os.Environ(), "GORACE=halt_on_error=1")
 	s.cmd.Stderr = &s.stderr
 	stdout, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -45,7 +49,6 @@ func start(t *testing.T, dir string) *server {
 		require.Fail(t, "the server does not serve", "%v: %s", s.cmd.Wait(), s.stderr.String())
 	}
 	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	t.Cleanup(s.client.CloseIdleConnections)
 	return s
 }
 
@@ -71,6 +74,7 @@ func (s *server) kill() {
 		"the server had ended by itself: %v: %s", err, s.stderr.String())
 	require.NotContains(s.t, s.stderr.String(), "DATA RACE")
 	require.NotContains(s.t, s.stderr.String(), "panic")
+	s.client.CloseIdleConnections()
 }
 
 // request is a call of the API.
