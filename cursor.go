@@ -3,6 +3,7 @@ package rollcall
 import (
 	"crypto/hmac"
 	"encoding/base64"
+	"math"
 )
 
 const cursorTagLen = 16
@@ -49,6 +50,7 @@ func (r *Roll) openPage(p PageRequest, query string, moving bool) (PageRequest, 
 	case moving && p.Number > MaxMovingPages:
 		return p, Invalid("page", "must be at most %d in an order that moves, is %d: use the cursor", MaxMovingPages, p.Number)
 	}
+	p.Number = min(p.Number, math.MaxInt/MaxLimit) // the place it stands for must be a number too
 	position, err := r.openCursor(p.Cursor, query)
 	p.Cursor = position
 	return p, err

@@ -46,7 +46,7 @@ type Engine interface {
 	// Once an engine has been ticked, a gap of more than 5 s between stamps, or
 	// between the last stamp and the present (also across a restart), is an
 	// outage [a, b), and downtime is not absence: an idle deadline that falls
-	// inside it or inside the restart grace g behind it, a ≤ deadline < b+g, is
+	// inside it or inside the restart grace g behind it, a < deadline < b+g, is
 	// moved to b+g, never past the session's EndsAt; a user who counted as
 	// online at a does so until b+g, and the more recent with them. An engine
 	// that is never ticked records no outage: a replay's clock may jump.

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/local"
@@ -61,19 +63,31 @@ func (f footprint) of(names ...string) int64 {
 	return sum
 }
 
-// footprint settles the process first: all is flushed, and what the garbage
-// collector holds on to is given back.
+// footprint lets the process settle first: the seconds go on until what the
+// load left behind is flushed, collected and given back.
 func (b *bench) footprint(ctx context.Context) (footprint, error) {
-	if err := b.Tick(ctx); err != nil {
-		return footprint{}, err
+	seconds := time.NewTicker(time.Second)
+	defer seconds.Stop()
+	least, waited := int64(math.MaxInt64), 0
+	for steady := 0; steady < 3 && waited < 30; waited++ {
+		select {
+		case <-ctx.Done():
+			return footprint{}, ctx.Err()
+		case <-seconds.C:
+		}
+		debug.FreeOSMemory()
+		rss, err := residentBytes()
+		if err != nil {
+			return footprint{}, err
+		}
+		steady++
+		if rss < least-least/100 {
+			steady = 0
+		}
+		least = min(least, rss)
 	}
 	stats, err := b.Stats(ctx)
-	if err != nil {
-		return footprint{}, err
-	}
-	debug.FreeOSMemory()
-	rss, err := residentBytes()
-	return footprint{RSS: rss, Parts: stats.Memory}, err
+	return footprint{RSS: least, Parts: stats.Memory}, err
 }
 
 func residentBytes() (int64, error) {
@@ -108,7 +122,9 @@ func inChild(ctx context.Context, what string, size int) (footprint, error) {
 }
 
 func runChild(ctx context.Context, what string, size int) error {
-	fill := map[string]func(context.Context, *bench, int) error{"users": fillUsers, "sessions": fillSessions}[what]
+	fill := map[string]func(context.Context, *bench, int) error{
+		"users": fillUsers, "sessions": fillSessions, "bare sessions": fillBare,
+	}[what]
 	if fill == nil {
 		return fmt.Errorf("nothing is called %q", what)
 	}

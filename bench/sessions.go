@@ -14,16 +14,11 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// makeLogin is the i-th login: one a user, six attributes of which four repeat
-// among at most 1,000 values and two are 8 bytes of their own.
-func makeLogin(rng *rand.Rand, i int) rollcall.Login {
+// bareLogin is the i-th login: one a user, with six attributes of which four
+// repeat among at most 1,000 values and two are 8 bytes of their own.
+func bareLogin(rng *rand.Rand, i int) rollcall.Login {
 	return rollcall.Login{
-		User:      strconv.Itoa(i),
-		Name:      fmt.Sprintf("Name %d", rng.IntN(1000)),
-		App:       fmt.Sprintf("app%d", rng.IntN(10)),
-		Device:    []string{"web", "ios", "android", "desktop"}[rng.IntN(4)],
-		IP:        netip.AddrFrom4([4]byte{10, byte(rng.IntN(16)), byte(rng.IntN(256)), byte(rng.IntN(256))}),
-		UserAgent: fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) Browser/%d", rng.IntN(200)),
+		User: strconv.Itoa(i),
 		Attrs: map[string]string{
 			"city": fmt.Sprintf("city-%d", rng.IntN(1000)), "plan": fmt.Sprintf("plan-%d", rng.IntN(10)),
 			"ref": fmt.Sprintf("campaign-%d", rng.IntN(1000)), "ver": fmt.Sprintf("2.%d", rng.IntN(100)),
@@ -32,8 +27,27 @@ func makeLogin(rng *rand.Rand, i int) rollcall.Login {
 	}
 }
 
-// fillSessions logs n users in from a few goroutines.
+// makeLogin is a bare login with all that an application may say besides; most
+// addresses are nobody else's.
+func makeLogin(rng *rand.Rand, i int) rollcall.Login {
+	l := bareLogin(rng, i)
+	l.Name = fmt.Sprintf("Name %d", rng.IntN(1000))
+	l.App = fmt.Sprintf("app%d", rng.IntN(10))
+	l.Device = []string{"web", "ios", "android", "desktop"}[rng.IntN(4)]
+	l.IP = netip.AddrFrom4([4]byte{10, byte(rng.IntN(16)), byte(rng.IntN(256)), byte(rng.IntN(256))})
+	l.UserAgent = fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) Browser/%d", rng.IntN(200))
+	return l
+}
+
+type loginMaker func(rng *rand.Rand, i int) rollcall.Login
+
 func fillSessions(ctx context.Context, b *bench, n int) error {
+	return fillLogins(ctx, b, n, makeLogin)
+}
+func fillBare(ctx context.Context, b *bench, n int) error { return fillLogins(ctx, b, n, bareLogin) }
+
+// fillLogins logs n users in from a few goroutines.
+func fillLogins(ctx context.Context, b *bench, n int, login loginMaker) error {
 	const callers = 4
 	var all sync.WaitGroup
 	failed := make([]error, callers)
@@ -41,7 +55,7 @@ func fillSessions(ctx context.Context, b *bench, n int) error {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(c), 2)) //nolint:gosec // load, not secrets
 			for i := c; i < n && failed[c] == nil; i += callers {
-				_, failed[c] = b.Login(ctx, makeLogin(rng, i))
+				_, failed[c] = b.Login(ctx, login(rng, i))
 			}
 		})
 	}
@@ -53,37 +67,53 @@ func fillSessions(ctx context.Context, b *bench, n int) error {
 func measureSessions(ctx context.Context) (section, error) {
 	s := section{
 		title: "Memory of one session",
-		about: "One session a user, with name, app, device, address, user agent and six attributes, of which four repeat among at most 1,000 values and two are 8 bytes of their own. " +
-			"Rollcall: resident memory of the whole process (VmRSS), less that of one with an empty engine, and the engine's own account of sessions, and of all that a login leaves (id, last-seen time and day besides). " +
+		about: "One session a user. Rollcall: resident memory of the whole process (VmRSS), less that of one with an empty engine, and the engine's own account of sessions, and of all that a login leaves (id, last-seen time and day besides). " +
 			"Redis: `used_memory` of the hand-made list: a sorted set by login time, a set of each user's sessions, and the login's record as JSON.",
 	}
-	t := table{head: []string{"sessions", "process", "less empty", "a session", "engine: session", "engine: all", "Redis", "a session", "ratio"}}
-	empty, err := inChild(ctx, "sessions", 0)
-	if err != nil {
-		return s, err
-	}
-	for _, n := range []int{10_000, 100_000, 1_000_000} {
-		f, err := inChild(ctx, "sessions", n)
+	for _, c := range []struct {
+		what, child string
+		login       loginMaker
+	}{
+		{"Six attributes, of which four repeat among at most 1,000 values and two are 8 bytes of their own.", "bare sessions", bareLogin},
+		{"The same, with name, app, device, user agent and an address besides.", "sessions", makeLogin},
+	} {
+		t, err := sessionTable(ctx, c.child, c.login)
 		if err != nil {
 			return s, err
 		}
-		redis, err := redisSessions(ctx, n)
+		t.note = c.what + t.note
+		s.tables = append(s.tables, t)
+	}
+	return s, nil
+}
+
+func sessionTable(ctx context.Context, child string, login loginMaker) (table, error) {
+	t := table{head: []string{"sessions", "process", "less empty", "a session", "engine: session", "engine: all", "Redis", "a session", "ratio"}}
+	empty, err := inChild(ctx, child, 0)
+	if err != nil {
+		return t, err
+	}
+	for _, n := range []int{10_000, 100_000, 1_000_000} {
+		f, err := inChild(ctx, child, n)
 		if err != nil {
-			return s, err
+			return t, err
+		}
+		redis, err := redisSessions(ctx, n, login)
+		if err != nil {
+			return t, err
 		}
 		per := func(bytes int64) string { return fmt.Sprintf("%.0f B", float64(bytes)/float64(n)) }
 		own := f.RSS - empty.RSS
 		t.add(count(float64(n)), mib(f.RSS), mib(own), per(own), per(f.of("sessions")),
 			per(f.of("sessions", "ids", "presence", "attendance", "users")), mib(redis), per(redis), times(float64(redis)/float64(own)))
 	}
-	t.note = fmt.Sprintf("The process with an empty engine: %s. A session's share of the process falls with their number: caches and buffers are of a fixed size.", mib(empty.RSS))
-	s.tables = append(s.tables, t)
-	return s, nil
+	t.note = fmt.Sprintf(" The process with an empty engine: %s; caches and buffers grow to a fixed size.", mib(empty.RSS))
+	return t, nil
 }
 
 // redisSessions keeps the same logins as the hand-made list does, three writes
 // each.
-func redisSessions(ctx context.Context, n int) (int64, error) {
+func redisSessions(ctx context.Context, n int, login loginMaker) (int64, error) {
 	p, err := startPeer(ctx)
 	if err != nil {
 		return 0, err
@@ -96,7 +126,7 @@ func redisSessions(ctx context.Context, n int) (int64, error) {
 	err = errors.Join(err, p.fill(3*n, func(i int) []string {
 		switch i % 3 {
 		case 0:
-			l, sid = makeLogin(rng, i/3), fmt.Sprintf("%016x", rng.Uint64())
+			l, sid = login(rng, i/3), fmt.Sprintf("%016x", rng.Uint64())
 			return []string{"ZADD", "online:user", strconv.FormatInt(now+int64(i), 10), l.User + ":" + sid}
 		case 1:
 			return []string{"SADD", "online:user:" + l.User, sid}
@@ -111,7 +141,7 @@ func redisSessions(ctx context.Context, n int) (int64, error) {
 // record is a login as the hand-made list keeps it.
 func record(l rollcall.Login, at int64) string {
 	text, err := json.Marshal(map[string]any{
-		"user": l.User, "name": l.Name, "app": l.App, "device": l.Device, "ip": l.IP.String(),
+		"user": l.User, "name": l.Name, "app": l.App, "device": l.Device, "ip": l.IP,
 		"user_agent": l.UserAgent, "attrs": l.Attrs, "login_at": at, "seen_at": at,
 	})
 	if err != nil { // strings and numbers only

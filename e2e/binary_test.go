@@ -3,38 +3,19 @@ package e2e
 import (
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// buildBinary builds the rollcall command, with the race detector if this test
-// has it, and returns the path of the binary.
+// buildBinary builds the rollcall command as users get it, also where this test
+// has the race detector, and returns the path of the binary.
 func buildBinary(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rollcall")
-	args := []string{"build", "-o", path}
-	if racing() {
-		args = append(args, "-race")
-	}
-	out, err := exec.CommandContext(t.Context(), "go", append(args, "../cmd/rollcall")...).CombinedOutput() //nolint:gosec // our own arguments
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/rollcall").CombinedOutput() //nolint:gosec // our own arguments
 	require.NoError(t, err, "%s", out)
 	return path
-}
-
-// racing reports whether the race detector is on.
-func racing() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	for _, s := range info.Settings {
-		if s.Key == "-race" {
-			return s.Value == "true"
-		}
-	}
-	return false
 }
 
 // requireSound expects that "rollcall check" finds no fault in a data

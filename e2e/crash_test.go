@@ -197,18 +197,17 @@ func TestKillNine(t *testing.T) {
 	binary, dir := buildBinary(t), t.TempDir()
 	moments := rand.New(rand.NewPCG(seed, workers))
 	team := newWorkers(seed, today(time.Now()))
+	s := start(t, binary, dir)
 	for round := range rounds {
-		s := start(t, binary, dir)
 		stormUntilKilled(s, team, 100*time.Millisecond+time.Duration(moments.Int64N(int64(500*time.Millisecond))))
 		requireSound(t, binary, dir)
-
 		s = start(t, binary, dir)
 		for _, w := range team {
 			require.NoError(t, w.fault, "round %d", round)
 			w.verify(s, round == rounds/2 || round == rounds-1)
 		}
-		s.kill()
 	}
+	s.kill()
 	requireStormy(t, team, rounds)
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -39,7 +38,6 @@ func start(t *testing.T, binary, dir string) *server {
 		"--data-dir", dir, "--listen", "127.0.0.1:0", "--admin-key", adminKey,
 		"--rate-limits-key", "off", "--rate-limits-address", "off", "--rate-limits-failures", "off")
 	s := &server{t: t, cmd: cmd}
-	s.cmd.Env = append(os.Environ(), "GORACE=halt_on_error=1")
 	s.cmd.Stderr = &s.stderr
 	stdout, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -72,7 +70,6 @@ func (s *server) kill() {
 	status, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	require.True(s.t, ok && status.Signaled() && status.Signal() == syscall.SIGKILL,
 		"the server had ended by itself: %v: %s", err, s.stderr.String())
-	require.NotContains(s.t, s.stderr.String(), "DATA RACE")
 	require.NotContains(s.t, s.stderr.String(), "panic")
 	s.client.CloseIdleConnections()
 }

@@ -144,7 +144,12 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		days += p.days.memory()
 		p.mu.RUnlock()
 	}
+	release, err := e.store.use()
+	if err != nil {
+		return rollcall.Stats{}, err
+	}
 	m := e.store.db.Metrics()
+	release()
 	st.DiskBytes = int64(m.DiskSpaceUsage())
 	for _, part := range []struct {
 		name  string

@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -181,17 +182,16 @@ func (e *Engine) mark(at time.Time, marks []rollcall.Mark, add bool) (int, error
 	total := 0
 	var units []*unit
 	for p, some := range byPart {
-		u, n, err := p.mark(now, some, add)
-		if err != nil {
-			return total, err
+		var u *unit
+		var n int
+		if u, n, err = p.mark(now, some, add); err != nil {
+			break
 		}
 		total += n
 		units = append(units, u)
 	}
 	for _, u := range units {
-		if werr := u.wait(); werr != nil {
-			err = werr
-		}
+		err = errors.Join(err, u.wait())
 	}
 	return total, err
 }

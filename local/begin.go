@@ -34,10 +34,10 @@ func (e *Engine) Begin(_ context.Context, at time.Time, in rollcall.Begin) (roll
 	b := &beginning{p: p, u: p.begin(), in: &in, now: p.advance(now)}
 	out, err := b.run()
 	p.mu.Unlock()
-	if err != nil || out.Replayed {
+	if err != nil {
 		return out, b.u.drop(err)
 	}
-	return out, b.u.wait()
+	return out, b.u.wait() // a replay changes nothing, and waits for what it repeats
 }
 
 func (b *beginning) run() (rollcall.Begun, error) {

@@ -219,6 +219,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	var err error
+	e.store.allow() // what was acknowledged before the disk filled goes into the space kept free
 	if e.store.writable() == nil {
 		err = e.flushAll()
 	}

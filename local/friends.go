@@ -77,13 +77,20 @@ func (t *friendTable) memory() int { return t.list.Bytes() + t.cells.Bytes() }
 
 // befriend changes a user's list in one atomic step. It locks all partitions
 // the users are in, in order, as a friend's partition gives them a number and
-// counts how many name them.
-func (e *Engine) befriend(at time.Time, user string, friends []string, change func(refs []ref, list []edge, now int64) ([]edge, error)) error {
+// counts how many name them. If others may leave the list it locks every
+// partition: theirs are not known before.
+func (e *Engine) befriend(at time.Time, user string, friends []string, othersLeave bool, change func(refs []ref, list []edge, now int64) ([]edge, error)) error {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return err
 	}
-	locked := e.lockFor(append(slices.Clone(friends), user))
+	locked := e.parts
+	if !othersLeave {
+		locked = e.partitionsOf(append(slices.Clone(friends), user))
+	}
+	for _, p := range locked {
+		p.mu.Lock()
+	}
 	p := e.partitionOf(user)
 	u := p.begin()
 	err = e.changeList(u, p.advance(now), user, friends, change)
@@ -96,18 +103,14 @@ func (e *Engine) befriend(at time.Time, user string, friends []string, change fu
 	return u.wait()
 }
 
-// lockFor locks the partitions of users, in order, each once.
-func (e *Engine) lockFor(users []string) []*partition {
+// partitionsOf returns the partitions of users, in order, each once.
+func (e *Engine) partitionsOf(users []string) []*partition {
 	var in []*partition
 	for _, u := range users {
 		in = append(in, e.partitionOf(u))
 	}
 	slices.SortFunc(in, func(a, b *partition) int { return cmp.Compare(a.index, b.index) })
-	in = slices.Compact(in)
-	for _, p := range in {
-		p.mu.Lock()
-	}
-	return in
+	return slices.Compact(in)
 }
 
 func (e *Engine) changeList(u *unit, now int64, user string, friends []string, change func([]ref, []edge, int64) ([]edge, error)) error {
@@ -203,7 +206,7 @@ func namesOf(friends []rollcall.Friend) []string {
 
 // AddFriends implements [rollcall.Friends].
 func (e *Engine) AddFriends(_ context.Context, at time.Time, user string, friends []rollcall.Friend) error {
-	return e.befriend(at, user, namesOf(friends), func(refs []ref, list []edge, now int64) ([]edge, error) {
+	return e.befriend(at, user, namesOf(friends), false, func(refs []ref, list []edge, now int64) ([]edge, error) {
 		return merged(list, refs, friends, now)
 	})
 }
@@ -233,7 +236,7 @@ func merged(list []edge, refs []ref, friends []rollcall.Friend, now int64) ([]ed
 
 // ReplaceFriends implements [rollcall.Friends].
 func (e *Engine) ReplaceFriends(_ context.Context, at time.Time, user string, friends []rollcall.Friend) error {
-	return e.befriend(at, user, namesOf(friends), func(refs []ref, list []edge, now int64) ([]edge, error) {
+	return e.befriend(at, user, namesOf(friends), true, func(refs []ref, list []edge, now int64) ([]edge, error) {
 		wanted := make(map[ref]bool, len(refs))
 		for _, r := range refs {
 			wanted[r] = true
@@ -249,7 +252,7 @@ func (e *Engine) RemoveFriend(_ context.Context, at time.Time, user, friend stri
 		return false, e.open()
 	}
 	removed := false
-	err := e.befriend(at, user, []string{friend}, func(refs []ref, list []edge, _ int64) ([]edge, error) {
+	err := e.befriend(at, user, []string{friend}, false, func(refs []ref, list []edge, _ int64) ([]edge, error) {
 		out := slices.DeleteFunc(list, func(e edge) bool { return e.friend == refs[0] })
 		removed = len(out) < len(list)
 		return out, nil

@@ -290,6 +290,9 @@ func (p *partition) loadBeats() error {
 
 func (p *partition) settleBeats(latest []uint32) error {
 	s := &p.sessions
+	for _, sec := range latest { // what only sessions know of was never flushed
+		p.presence.flushed = max(p.presence.flushed, sec)
+	}
 	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
 		slot := s.order.Slot(pos)
 		n := s.user.Get(slot)
@@ -306,7 +309,11 @@ func (p *partition) settleBeats(latest []uint32) error {
 		return err
 	}
 	err = p.scan(tabGone, func(k, _ []byte) error {
-		p.presence.gone.Add(number24(k))
+		if n := number24(k); n < uint32(len(latest)) && latest[n] != 0 {
+			p.presence.gone.Add(n)
+		} else { // their last-seen time was lost in a crash: the mark goes with the next flush
+			p.presence.ungone = append(p.presence.ungone, n)
+		}
 		return nil
 	})
 	if err != nil {
@@ -322,7 +329,6 @@ func (p *partition) settleBeats(latest []uint32) error {
 	var t recency.Tally
 	p.presence.seen.Rebuild(&t)
 	t.Flush(&p.eng.seconds)
-	p.presence.flushed = newest
 	p.clock = max(p.clock, int64(newest)*1000)
 	return nil
 }

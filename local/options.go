@@ -37,7 +37,8 @@ type Options struct {
 	Progress func(ready, total int)
 	Logger   *slog.Logger // default: nothing is logged
 
-	fs vfs.FS // for tests
+	fs       vfs.FS // for tests
+	minDelta int    // for tests: entries never worth a snapshot
 }
 
 func (o *Options) fill() error {
@@ -58,6 +59,9 @@ func (o *Options) fill() error {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.minDelta == 0 {
+		o.minDelta = defaultMinDelta
 	}
 	if o.fs == nil {
 		o.fs = vfs.Default

@@ -2,6 +2,7 @@ package local
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +20,8 @@ type partition struct {
 	eng   *Engine
 	index uint8
 	clock int64 // latest time seen, ms: time here never moves backwards
+
+	unsynced atomic.Int32 // units applied that are not known to be durable yet; not guarded
 
 	dir    *directory.Directory
 	onDisk bitset   // numbers whose id is in the store
@@ -88,10 +91,7 @@ func (p *partition) release(b *pebble.Batch, n uint32) error {
 		p.friends.count(n) != 0 || p.uses.Get(n) != 0 || p.days.ever.Contains(n) {
 		return nil
 	}
-	p.dir.Remove(n)
-	if !p.onDisk.has(n) {
-		return nil
-	}
+	p.dir.Remove(n) // its block may hold it even if it was never flushed itself
 	p.onDisk.remove(n)
 	if err := b.Delete(idKey(p.index, n), nil); err != nil {
 		return err
@@ -156,6 +156,7 @@ type unit struct {
 	batch  *pebble.Batch
 	events []event
 	first  uint64 // of the events, to settle
+	queued bool   // applied, and to be waited for
 }
 
 func (p *partition) begin() *unit {
@@ -172,27 +173,40 @@ func (u *unit) apply() error {
 			return nil
 		}
 		if err = u.p.eng.store.apply(u.batch); err == nil {
+			u.queued = true
+			u.p.unsynced.Add(1)
 			return nil
 		}
 	}
 	log.settle(u.first)
 	u.first = 0
-	_ = u.batch.Close() // released after a failure that is reported already
-	return err
+	return u.drop(err)
 }
 
-// wait returns once the unit is durable. It must be called without any lock.
+// wait returns once the unit is durable. It must be called without any lock. A
+// unit that changes nothing says that things stand as they do: what made them
+// so has to be durable too.
 func (u *unit) wait() error {
 	defer u.p.eng.events.settle(u.first)
-	if u.batch.Empty() {
-		return u.batch.Close()
+	if u.queued {
+		defer u.p.unsynced.Add(-1)
+		return u.p.eng.store.wait(u.batch)
 	}
-	return u.p.eng.store.wait(u.batch)
+	if err := u.batch.Close(); err != nil {
+		return err
+	}
+	if u.p.unsynced.Load() == 0 || !u.p.eng.store.sync.Sync {
+		return nil
+	}
+	return u.p.eng.store.syncAll()
 }
 
-// drop releases a unit that is not to be applied.
+// drop releases a unit that is not to be applied. It may be called again.
 func (u *unit) drop(err error) error {
-	_ = u.batch.Close() // never applied: there is nothing to lose
+	if u.batch != nil {
+		_ = u.batch.Close() // never applied: there is nothing to lose
+		u.batch = nil
+	}
 	return err
 }
 

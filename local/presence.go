@@ -37,6 +37,10 @@ func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
 	b, _ := e.scratch.Get().(*beatScratch)
 	defer e.scratch.Put(b)
 	b.sort(users, len(e.parts))
+	defer func() {
+		b.tally.Flush(&e.seconds) // what was heard counts, also before an error
+		clear(b.ids)              // hold on to no caller's strings
+	}()
 	for i, p := range e.parts {
 		from, to := b.bucket[i], b.bucket[i+1]
 		if from == to {
@@ -46,8 +50,6 @@ func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
 			return err
 		}
 	}
-	b.tally.Flush(&e.seconds)
-	clear(b.ids) // hold on to no caller's strings
 	return nil
 }
 
@@ -75,6 +77,9 @@ func (b *beatScratch) sort(users []string, parts int) {
 func (p *partition) beat(at int64, b *beatScratch, from, to int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.eng.open(); err != nil { // the last flush may be over
+		return err
+	}
 	now := p.advance(at)
 	numbers := b.numbers[from:to]
 	err := p.dir.InsertAll(b.sums[from:to], b.ids[from:to], numbers, func(_ int, n uint32) {
@@ -424,10 +429,8 @@ func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
 		if err := u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, p.presence.seen.Last(n)), nil); err != nil {
 			return err
 		}
-		if p.presence.seen.Hidden(n) {
-			if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil {
-				return err
-			}
+		if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil { // stands until a flush even if they came back
+			return err
 		}
 	}
 	p.eng.events.announce(p, rollcall.UserOffline, now, p.announcedOf(numbers))

@@ -18,9 +18,6 @@ func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, 
 		if from, err = l.parseID(after); err != nil {
 			return nil, err
 		}
-		if l.lost(from) {
-			return nil, rollcall.ErrEventsGone
-		}
 	}
 	for {
 		l.mu.Lock()
@@ -29,11 +26,14 @@ func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, 
 		if closed {
 			return nil, errClosed
 		}
-		if from > seq {
+		if from > seq || (after != "" && l.lost(from)) {
 			return nil, rollcall.ErrEventsGone
 		}
 		for from < done {
 			events, last, err := l.read(ctx, from+1, done, limit, v)
+			if after != "" && l.lost(from) { // asked after the read, which it may have happened during
+				return nil, rollcall.ErrEventsGone
+			}
 			if err != nil || len(events) > 0 {
 				return events, err
 			}

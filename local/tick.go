@@ -138,8 +138,8 @@ func (p *partition) flush() error {
 	return b.Close()
 }
 
-// minDelta entries are never worth a snapshot.
-const minDelta = 1 << 16
+// defaultMinDelta is how many entries are never worth a snapshot.
+const defaultMinDelta = 1 << 16
 
 // flushBeats stores, for every second since the last flush, who was last seen
 // in it: numbers ascending, as differences. When these records hold more than
@@ -172,7 +172,7 @@ func (p *partition) flushBeats(b *pebble.Batch) error {
 	}
 	pr.ungone, pr.again = nil, nil
 	pr.flushed = newest // its group may still grow: it is written again next time
-	if err == nil && pr.written > max(minDelta, pr.seen.Known()) {
+	if err == nil && pr.written > max(p.eng.opts.minDelta, pr.seen.Known()) {
 		err = p.snapshotBeats(b)
 	}
 	return err
@@ -215,14 +215,20 @@ func (p *partition) snapshotBeats(b *pebble.Batch) error {
 // what their sessions know of the last sign of life does not bring it back.
 func (p *partition) keepForgotten(b *pebble.Batch) error {
 	s := &p.sessions
-	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
-		slot := s.order.Slot(pos)
-		n := s.user.Get(slot)
-		if p.presence.seen.Last(n) != 0 {
-			continue
+	last := make(map[uint32]uint32)
+	note := func(slot uint32) {
+		if n := s.user.Get(slot); p.presence.seen.Last(n) == 0 {
+			last[n] = max(last[n], secOf(s.seen.Get(slot)))
 		}
-		last := binary.BigEndian.AppendUint32(nil, secOf(s.seen.Get(slot)))
-		if err := b.Set(forgetKey(p.index, n), last, nil); err != nil {
+	}
+	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
+		note(s.order.Slot(pos))
+	}
+	for _, slot := range s.dead { // these stand in the store until they are reaped
+		note(slot)
+	}
+	for n, sec := range last {
+		if err := b.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, sec), nil); err != nil {
 			return err
 		}
 		p.presence.forgot.Add(n)
@@ -253,7 +259,7 @@ func (p *partition) flushTouches(b *pebble.Batch) error {
 	if n == 0 {
 		return nil
 	}
-	if s.written += n; s.written > max(minDelta, s.order.Live()) {
+	if s.written += n; s.written > max(p.eng.opts.minDelta, s.order.Live()) {
 		return p.snapshotTouches(b)
 	}
 	s.touches++
@@ -281,11 +287,13 @@ const trimBudget = 10_000
 
 // trim removes what is past its keep: ended sessions, retry keys, bans, events.
 func (e *Engine) trim(ctx context.Context, now int64) error {
+	e.flush.Lock() // an erasure rewrites events: none may be trimmed between its read and its write
+	defer e.flush.Unlock()
 	b := e.store.db.NewBatch()
 	err := errors.Join(
 		e.trimEnded(ctx, b, now-ms(e.settings.EndedKeep)),
 		e.trimRetries(ctx, b, now-ms(e.settings.RetryKeep)),
-		e.trimBans(b, now),
+		e.trimBans(now),
 		e.events.trim(ctx, b, now-ms(e.settings.EventsAge)))
 	if err != nil {
 		return errors.Join(err, b.Close())
@@ -336,19 +344,30 @@ func (*Engine) bounded(err error) error {
 	return err
 }
 
-func (e *Engine) trimBans(b *pebble.Batch, now int64) error {
+func (e *Engine) trimBans(now int64) error {
 	for _, p := range e.parts {
-		p.mu.Lock()
-		for k, ban := range p.users.bans {
-			if ban.Until.UnixMilli() <= p.at(now) {
-				delete(p.users.bans, k)
-				if err := b.Delete(banKey(p.index, k), nil); err != nil {
-					p.mu.Unlock()
-					return err
-				}
-			}
+		if err := p.trimBans(now); err != nil {
+			return err
 		}
-		p.mu.Unlock()
 	}
 	return nil
+}
+
+// trimBans removes the bans that have ended. The removal is queued under the
+// lock, so that it cannot reach the store after a new ban of the same user.
+func (p *partition) trimBans(now int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.eng.store.db.NewBatch()
+	var err error
+	for k, ban := range p.users.bans {
+		if ban.Until.UnixMilli() <= p.at(now) {
+			delete(p.users.bans, k)
+			err = errors.Join(err, b.Delete(banKey(p.index, k), nil))
+		}
+	}
+	if err == nil && !b.Empty() {
+		err = p.eng.store.queue(b)
+	}
+	return errors.Join(err, b.Close())
 }

@@ -40,6 +40,9 @@ func (e *Engine) Touch(_ context.Context, at time.Time, refs []rollcall.Ref, pol
 func (p *partition) touch(at int64, refs []rollcall.Ref, which []int, policies *rollcall.Policies, out []rollcall.Touched) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.eng.open(); err != nil { // the last flush may be over
+		return err
+	}
 	now := p.advance(at)
 	s := &p.sessions
 	users := make([]uint32, 0, len(which))

@@ -233,7 +233,7 @@ func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.
 	_, found := p.users.banOf(k, p.advance(now))
 	if !found {
 		p.mu.Unlock()
-		return false, nil
+		return false, p.begin().wait()
 	}
 	u := p.begin()
 	u.event(rollcall.UserUnbanned, p.clock, user, rollcall.Event{})

@@ -47,13 +47,13 @@ func (r *configReader) fault(key, format string, args ...any) {
 // fault.
 func (s *settings) load(a *app) (*config, error) {
 	v, err := s.resolve(a)
-	if err != nil {
+	if v == nil {
 		return nil, usageError{err}
 	}
 	r := &configReader{values: v}
 	c := r.read()
-	if len(r.faults) > 0 {
-		return nil, usageError{errors.Join(r.faults...)}
+	if err := errors.Join(err, errors.Join(r.faults...)); err != nil {
+		return nil, usageError{err}
 	}
 	return c, nil
 }
@@ -79,7 +79,8 @@ func (r *configReader) read() *config {
 	if c.http.Auth == httpapi.AuthOff && !loopback(c.listen) {
 		r.fault("auth", "off is allowed on a loopback address only, and listen is %s", c.listen)
 	}
-	if _, _, err := net.SplitHostPort(c.listen); err != nil {
+	_, port, err := net.SplitHostPort(c.listen)
+	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
 		r.fault("listen", "must be an address and a port, such as 127.0.0.1:8080, is %q", c.listen)
 	}
 	return c
@@ -87,12 +88,12 @@ func (r *configReader) read() *config {
 
 func (r *configReader) roll() rollcall.Options {
 	o := rollcall.Options{
-		Window:           r.duration("presence.window", time.Second),
-		Retention:        r.duration("presence.retention", time.Minute),
-		OfflineGrace:     r.duration("presence.offline_grace", 0),
+		Window:           r.duration("presence.window", time.Second, tenYears),
+		Retention:        r.duration("presence.retention", time.Minute, tenYears),
+		OfflineGrace:     r.duration("presence.offline_grace", 0, tenYears),
 		NoPresenceEvents: r.oneOf("presence.events", "on", "off") == "off",
-		RestartGrace:     r.duration("restart_grace", 0),
-		LateMarks:        r.duration("attendance.late", 0),
+		RestartGrace:     r.duration("restart_grace", 0, day),
+		LateMarks:        r.duration("attendance.late", time.Second, tenYears),
 		AttendanceOn:     rollcall.AttendanceOn(r.oneOf("attendance.on", "login", "beat", "manual")),
 		Policies:         r.policies(),
 	}
@@ -100,18 +101,27 @@ func (r *configReader) roll() rollcall.Options {
 		o.RestartGrace = -1 // none, where 0 would be the default
 	}
 	if o.Window > o.Retention {
-		r.fault("presence.window", "must not be longer than presence.retention (%v), is %v", o.Retention, o.Window)
+		r.fault("presence.window", "must not be longer than presence.retention (%s), is %s", r.get("presence.retention"), r.get("presence.window"))
+	}
+	if o.OfflineGrace > o.Retention {
+		r.fault("presence.offline_grace", "must not be longer than presence.retention (%s), is %s", r.get("presence.retention"), r.get("presence.offline_grace"))
 	}
 	var err error
-	if o.Timezone, err = time.LoadLocation(r.get("timezone")); err != nil || r.get("timezone") == "Local" {
+	if o.Timezone, err = time.LoadLocation(r.get("timezone")); err != nil || o.Timezone == time.Local {
 		r.fault("timezone", "%q is not the IANA name of a time zone, such as Europe/Berlin", r.get("timezone"))
 	}
-	age, count, ok := strings.Cut(r.get("events.keep"), ",")
-	o.EventsAge, err = parseDuration(age)
-	if o.EventsCount, _ = strconv.Atoi(strings.TrimSpace(count)); !ok || err != nil || o.EventsCount < 1000 || o.EventsAge < time.Minute {
-		r.fault("events.keep", "must be an age of at least 1m and a number of at least 1000, such as 7d,1000000, is %q", r.get("events.keep"))
-	}
+	o.EventsAge, o.EventsCount = r.eventsKeep()
 	return o
+}
+
+func (r *configReader) eventsKeep() (time.Duration, int) {
+	ageText, countText, _ := strings.Cut(r.get("events.keep"), ",")
+	age, err := parseDuration(ageText)
+	count, cerr := strconv.Atoi(strings.TrimSpace(countText))
+	if err != nil || cerr != nil || age < time.Minute || count < 1000 || count > 100_000_000 {
+		r.fault("events.keep", "must be an age of at least 1m and a number between 1000 and 100000000, such as 7d,1000000, is %q", r.get("events.keep"))
+	}
+	return age, count
 }
 
 func (r *configReader) http() httpapi.Options {
@@ -147,7 +157,7 @@ func (r *configReader) limit(key string) httpapi.Limit {
 	rate, burst, _ := strings.Cut(text, ",")
 	n, err := strconv.ParseFloat(rate, 64)
 	b, berr := strconv.Atoi(strings.TrimSpace(burst))
-	if err != nil || berr != nil || n <= 0 || b < 1 {
+	if err != nil || berr != nil || !(n > 0) || b < 1 { // NaN is not above 0 either
 		r.fault(key, "must be a rate and a burst, such as 100,200, or off; is %q", text)
 	}
 	return httpapi.Limit{Rate: n, Burst: b}
@@ -164,25 +174,30 @@ func (r *configReader) oneOf(key string, allowed ...string) string {
 	return allowed[0]
 }
 
-func (r *configReader) duration(key string, least time.Duration) time.Duration {
+const (
+	day      = 24 * time.Hour
+	tenYears = 3650 * day
+)
+
+func (r *configReader) duration(key string, least, most time.Duration) time.Duration {
 	d, err := parseDuration(r.get(key))
-	if err != nil || d < least {
-		r.fault(key, "must be a duration of at least %v, such as 90s, 5m or 31d, is %q", least, r.get(key))
+	if err != nil || d < least || d > most {
+		r.fault(key, "must be a duration such as 90s, 5m or 31d, between %v and %dd, is %q", least, most/day, r.get(key))
 	}
 	return d
 }
 
 // parseDuration reads Go's form of a duration, days (31d), or whole seconds.
 func parseDuration(text string) (time.Duration, error) {
-	if n, err := strconv.Atoi(text); err == nil {
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return time.Duration(n) * time.Second, nil
 	}
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.Atoi(days)
-		if err != nil || n < 0 || n > 36500 {
-			return 0, fmt.Errorf("%q is not a number of days", text)
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil || n > 36500 {
+			return 0, fmt.Errorf("%q is not a number of days up to 36500", text)
 		}
-		return time.Duration(n) * 24 * time.Hour, nil
+		return time.Duration(n) * day, nil
 	}
 	return time.ParseDuration(text)
 }
@@ -219,6 +234,7 @@ func (r *configReader) policies() *rollcall.Policies {
 	var texts []policyText
 	dec := json.NewDecoder(strings.NewReader(r.get("policies")))
 	dec.DisallowUnknownFields()
+	dec.UseNumber() // as written: a large float64 would be printed with an exponent
 	if err := dec.Decode(&texts); err != nil {
 		r.fault("policies", "must be a list of {kind, app, device, idle_timeout, lifetime, max_sessions, max_per_device, overflow}: %v", err)
 		return nil

@@ -2,8 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/httpapi"
+	"github.com/rollcall/rollcall/local"
 )
 
 type configCmd struct {
@@ -58,9 +63,36 @@ type configValidateCmd struct{ settings }
 
 // Run checks the configuration.
 func (c *configValidateCmd) Run(a *app) error {
-	if _, err := c.load(a); err != nil {
+	conf, err := c.load(a)
+	if err != nil {
 		return err
+	}
+	if err := conf.rehearse(a); err != nil {
+		return usageError{err}
+	}
+	for _, name := range unknownVariables(a.environ) {
+		fmt.Fprintf(a.stderr, "%s means nothing to rollcall.\n", name)
 	}
 	fmt.Fprintln(a.stdout, "The configuration is valid.")
 	return nil
+}
+
+// rehearse opens all that the server would open, over an engine in memory.
+func (c *config) rehearse(a *app) error {
+	engine, err := local.Open("", local.Options{InMemory: true})
+	if err != nil {
+		return err
+	}
+	opts := c.roll
+	opts.Secret = c.secret
+	roll, err := rollcall.New(engine, opts)
+	if err != nil {
+		return errors.Join(err, engine.Close())
+	}
+	if c.adminKey != "" {
+		_, _, err = roll.CreateKey(a.ctx, rollcall.NewKey{Role: rollcall.RoleAdmin, Text: c.adminKey})
+	}
+	_, herr := httpapi.New(roll, c.http)
+	_, terr := c.tls()
+	return errors.Join(err, herr, terr, roll.Close(), engine.Close())
 }

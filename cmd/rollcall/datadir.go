@@ -74,7 +74,10 @@ func (c *config) ownSecret() ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		secret := make([]byte, 32)
 		_, _ = rand.Read(secret) // never fails
-		return secret, writePrivate(path, hex.EncodeToString(secret)+"\n")
+		if err := writePrivate(path, hex.EncodeToString(secret)+"\n"); err != nil {
+			return nil, err
+		}
+		return secret, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the secret: %w", err)
@@ -107,7 +110,16 @@ func writePrivate(path, text string) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
-	return nil
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a directory last.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // withRoll opens the data directory for one command.

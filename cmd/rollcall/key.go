@@ -20,8 +20,8 @@ type keyCmd struct {
 // Help implements kong's HelpProvider.
 func (keyCmd) Help() string {
 	return `The key verbs work on the data directory. While a server has it open they ask
-that server, at the address of --listen, with the key in ROLLCALL_KEY or else
-in admin.key of the data directory.`
+that server, at --server or else the address of --listen, with --key, the key
+in ROLLCALL_KEY, or the one in admin.key of the data directory.`
 }
 
 // keyRecord is an API key without its text, as the HTTP API shows it.
@@ -50,15 +50,25 @@ type keys interface {
 	close() error
 }
 
+// keyholder says which server to ask, and as whom.
+type keyholder struct {
+	settings
+	Server string `placeholder:"URL" help:"Ask this server and not the data directory."`
+	Key    string `placeholder:"KEY" help:"Admin key to ask with (better: the variable ROLLCALL_KEY)."`
+}
+
 // openKeys opens the data directory, or finds the server that has it open.
-func (s *settings) openKeys(a *app) (keys, error) {
-	conf, err := s.load(a)
+func (h *keyholder) openKeys(a *app) (keys, error) {
+	conf, err := h.load(a)
 	if err != nil {
 		return nil, err
 	}
+	if h.Server != "" {
+		return h.remote(a, conf)
+	}
 	engine, err := conf.openEngine(a)
 	if errors.Is(err, local.ErrInUse) {
-		return newRemoteKeys(a, conf)
+		return h.remote(a, conf)
 	}
 	if err != nil {
 		return nil, err
@@ -98,7 +108,7 @@ func (k *localKeys) revoke(id string) error { return k.roll.RevokeKey(k.app.ctx,
 func (k *localKeys) close() error { return errors.Join(k.roll.Close(), k.engine.Close()) }
 
 type keyCreateCmd struct {
-	settings
+	keyholder
 	Role string `required:"" enum:"reader,writer,admin" help:"reader, writer or admin."`
 	Name string `help:"What the key is for."`
 	TTL  string `name:"ttl" default:"0" help:"Time after which it expires, such as 90d; 0 for never."`
@@ -108,8 +118,8 @@ type keyCreateCmd struct {
 // Run makes a key.
 func (c *keyCreateCmd) Run(a *app) error {
 	ttl, err := parseDuration(c.TTL)
-	if err != nil {
-		return usageError{fmt.Errorf("ttl: %w", err)}
+	if err != nil || ttl < 0 {
+		return usageError{fmt.Errorf("--ttl: must be a duration such as 12h or 90d, is %q", c.TTL)}
 	}
 	k, err := c.openKeys(a)
 	if err != nil {
@@ -128,7 +138,7 @@ func (c *keyCreateCmd) Run(a *app) error {
 }
 
 type keyListCmd struct {
-	settings
+	keyholder
 	JSON bool `help:"As JSON."`
 }
 
@@ -158,7 +168,7 @@ func (c *keyListCmd) Run(a *app) error {
 }
 
 type keyRevokeCmd struct {
-	settings
+	keyholder
 	ID string `arg:"" help:"The key's id, as listed."`
 }
 

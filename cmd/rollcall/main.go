@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -30,6 +28,13 @@ type app struct {
 	environ []string
 }
 
+// with returns the app as it is under ctx.
+func (a *app) with(ctx context.Context) *app {
+	under := *a
+	under.ctx = ctx
+	return &under
+}
+
 // commands are the verbs; one file each.
 type commands struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
@@ -42,11 +47,9 @@ type commands struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(&app{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}, os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(run(&app{
+		ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(),
+	}, os.Args[1:]))
 }
 
 // errUsage marks an error that is the caller's: exit status 2.
@@ -69,7 +72,6 @@ func run(a *app, args []string) int {
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}),
-		kong.UsageOnError(),
 	)
 	if err != nil {
 		fmt.Fprintln(a.stderr, "rollcall:", err)

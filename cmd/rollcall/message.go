@@ -7,20 +7,31 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// message words an error for a person: what went wrong, where, and why.
+// message words an error for a person: what went wrong, where, and why. Errors
+// that were joined stand on a line each.
 func message(err error) string {
-	var e *rollcall.Error
-	if !errors.As(err, &e) {
-		return err.Error()
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		switch e := inner.(type) { //nolint:errorlint // the outermost of either decides
+		case *rollcall.Error:
+			return explained(e)
+		case interface{ Unwrap() []error }:
+			var lines []string
+			for _, one := range e.Unwrap() {
+				lines = append(lines, message(one))
+			}
+			return strings.Join(lines, "\n")
+		}
 	}
-	var parts []string
+	return err.Error()
+}
+
+func explained(e *rollcall.Error) string {
+	text := e.Detail
 	if e.Field != "" {
-		parts = append(parts, e.Field+" "+e.Detail)
-	} else {
-		parts = append(parts, e.Detail)
+		text = e.Field + " " + text
 	}
 	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
+		text += ": " + e.Err.Error()
 	}
-	return strings.Join(parts, ": ")
+	return text
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/httpapi"
 )
 
 // remoteKeys are the keys of a running server.
@@ -24,24 +25,28 @@ type remoteKeys struct {
 	http *http.Client
 }
 
-func newRemoteKeys(a *app, c *config) (*remoteKeys, error) {
-	scheme := "http://"
-	if c.tlsCert != "" {
-		scheme = "https://"
+// remote finds the server and the key to ask it with.
+func (h *keyholder) remote(a *app, c *config) (*remoteKeys, error) {
+	k := &remoteKeys{app: a, base: strings.TrimSuffix(h.Server, "/"), key: h.Key, http: &http.Client{Timeout: 10 * time.Second}}
+	if k.base == "" {
+		k.base = "http://" + c.listen
+		if c.tlsCert != "" {
+			k.base = "https://" + c.listen
+		}
 	}
-	k := &remoteKeys{app: a, base: scheme + c.listen, http: &http.Client{Timeout: 10 * time.Second}}
 	for _, e := range a.environ {
-		if text, ok := strings.CutPrefix(e, "ROLLCALL_KEY="); ok {
+		if text, ok := strings.CutPrefix(e, "ROLLCALL_KEY="); ok && k.key == "" {
 			k.key = text
 		}
 	}
-	if k.key == "" {
-		text, err := os.ReadFile(filepath.Join(c.dataDir, keyFile))
-		if err != nil {
-			return nil, fmt.Errorf("a server has the data open; to ask it, put an admin key into ROLLCALL_KEY: %w", err)
-		}
-		k.key = strings.TrimSpace(string(text))
+	if k.key != "" || c.http.Auth == httpapi.AuthOff {
+		return k, nil
 	}
+	text, err := os.ReadFile(filepath.Join(c.dataDir, keyFile))
+	if err != nil {
+		return nil, fmt.Errorf("to ask a running server, put an admin key into ROLLCALL_KEY: %w", err)
+	}
+	k.key = strings.TrimSpace(string(text))
 	return k, nil
 }
 
@@ -59,13 +64,15 @@ func (k *remoteKeys) call(method, path string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+k.key)
+	if k.key != "" {
+		req.Header.Set("Authorization", "Bearer "+k.key)
+	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := k.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("a server has the data open but does not answer at %s (--listen): %w", k.base, err)
+		return fmt.Errorf("no server answers at %s; name the one that has the data open with --server: %w", k.base, err)
 	}
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
 	if err := errors.Join(err, res.Body.Close()); err != nil {
@@ -110,4 +117,7 @@ func (k *remoteKeys) revoke(id string) error {
 	return k.call(http.MethodDelete, "/v1/keys/"+url.PathEscape(id), nil, nil)
 }
 
-func (k *remoteKeys) close() error { return nil }
+func (k *remoteKeys) close() error {
+	k.http.CloseIdleConnections()
+	return nil
+}

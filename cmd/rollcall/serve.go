@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -42,24 +41,39 @@ type server struct {
 	roll   *rollcall.Roll
 	api    *httpapi.Server
 	http   *http.Server
+	tls    *tls.Config // nil for plain HTTP
+	hangup <-chan os.Signal
 }
 
-// Run serves until the context ends.
+// Run serves until the context ends or a signal comes.
 func (c *serveCmd) Run(a *app) error {
 	conf, err := c.load(a)
 	if err != nil {
 		return err
 	}
-	s := &server{app: a, cmd: c, config: conf, log: newLogger(a, conf)}
+	ctx, stop := signal.NotifyContext(a.ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+
+	s := &server{app: a.with(ctx), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup}
 	for _, name := range unknownVariables(a.environ) {
 		s.log.Warn("this variable means nothing to rollcall", "name", name)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", conf.listen)
+	if s.tls, err = conf.tls(); err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", conf.listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", conf.listen, err)
 	}
 	if err := s.open(); err != nil {
 		return errors.Join(err, listener.Close())
+	}
+	if ctx.Err() != nil { // told to stop while the data was being opened
+		return errors.Join(listener.Close(), s.close())
 	}
 	return errors.Join(s.serve(listener), s.close())
 }
@@ -94,36 +108,27 @@ func (s *server) close() error {
 // serve answers requests until the context ends, then drains.
 func (s *server) serve(listener net.Listener) error {
 	s.http = &http.Server{
-		Handler:           s.api,
+		Handler:           logged(s.api, s.log),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	base := "http://" + listener.Addr().String()
-	if s.config.tlsCert != "" {
-		pair, err := tls.LoadX509KeyPair(s.config.tlsCert, s.config.tlsKey)
-		if err != nil {
-			return errors.Join(fmt.Errorf("tls.cert: %w", err), listener.Close())
-		}
-		listener = tls.NewListener(listener, &tls.Config{
-			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		})
-		base = "https://" + listener.Addr().String()
+	base := "http://" + reachable(listener.Addr())
+	if s.tls != nil {
+		listener = tls.NewListener(listener, s.tls)
+		base = "https://" + reachable(listener.Addr())
 	}
 	if err := s.welcome(base); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(listener) }()
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
 	for {
 		select {
 		case err := <-failed:
 			return err
-		case <-hup:
+		case <-s.hangup:
 			s.reload()
 		case <-s.app.ctx.Done():
 			return s.drain(failed)
@@ -166,59 +171,4 @@ func newLogger(a *app, c *config) *slog.Logger {
 		return slog.New(slog.NewTextHandler(a.stderr, opts))
 	}
 	return slog.New(slog.NewJSONHandler(a.stderr, opts))
-}
-
-// welcome says where to go; on the first run it makes the admin key.
-func (s *server) welcome(base string) error {
-	key, shown, err := s.firstKey()
-	if err != nil {
-		return err
-	}
-	out := s.app.stdout
-	fmt.Fprintf(out, "Rollcall %s serves on %s\n", version(), base)
-	fmt.Fprintf(out, "  data  %s\n", s.config.dataDir)
-	fmt.Fprintf(out, "  docs  %s/docs\n", base)
-	auth := ""
-	switch {
-	case s.config.http.Auth == httpapi.AuthOff:
-		fmt.Fprintf(out, "  auth  off: whoever reaches this address may do everything\n")
-	case key == "":
-		auth = "-H 'Authorization: Bearer YOUR_KEY' "
-	case shown:
-		fmt.Fprintf(out, "  key   %s (kept in %s)\n", key, s.keyPath())
-		auth = fmt.Sprintf("-H 'Authorization: Bearer %s' ", key)
-	default:
-		fmt.Fprintf(out, "  key   in %s\n", s.keyPath())
-		auth = fmt.Sprintf("-H \"Authorization: Bearer $(cat %s)\" ", s.keyPath())
-	}
-	fmt.Fprintf(out, "\nLog a user in:\n  curl %s-H 'Content-Type: application/json' -d '{\"user\":\"alice\",\"device\":\"web\"}' %s/v1/sessions\n\n", auth, base)
-	return nil
-}
-
-func (s *server) keyPath() string { return filepath.Join(s.config.dataDir, keyFile) }
-
-// firstKey makes sure that there is an admin key: the configured one, or on
-// the first run one that is made. It returns its text if it is known, and
-// whether it may be shown.
-func (s *server) firstKey() (text string, shown bool, err error) {
-	ctx := s.app.ctx
-	if s.config.adminKey != "" {
-		_, _, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: "admin_key", Role: rollcall.RoleAdmin, Text: s.config.adminKey})
-		return "", false, err
-	}
-	keys, err := s.roll.Keys(ctx)
-	if err != nil {
-		return "", false, err
-	}
-	if len(keys) > 0 {
-		if _, err := os.Stat(s.keyPath()); err != nil {
-			return "", false, nil //nolint:nilerr // whoever moved the file knows the key
-		}
-		return "kept", false, nil
-	}
-	_, text, err = s.roll.CreateKey(ctx, rollcall.NewKey{Name: "first run", Role: rollcall.RoleAdmin})
-	if err != nil {
-		return "", false, err
-	}
-	return text, isTerminal(s.app.stdout), writePrivate(s.keyPath(), text+"\n")
 }

@@ -25,6 +25,8 @@ type serving struct {
 	stop context.CancelFunc
 	code chan int
 	log  *syncBuffer
+
+	client *http.Client // nil for the default
 }
 
 // syncBuffer is a buffer that a server writes and a test reads.
@@ -45,7 +47,7 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-var curlLine = regexp.MustCompile(`curl .*-d '(.+)' (http://\S+)/v1/sessions`)
+var curlLine = regexp.MustCompile(`curl .*-d '(.+)' (https?://\S+)/v1/sessions`)
 
 // serve starts a server and returns once it has said how to log in.
 func serve(t *testing.T, environ []string, args ...string) (*serving, string) {
@@ -88,9 +90,15 @@ func (s *serving) call(method, path, key, body string) (int, map[string]any) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, strings.NewReader(body))
 	require.NoError(s.t, err)
-	req.Header.Set("Authorization", "Bearer "+key)
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	client := http.DefaultClient
+	if s.client != nil {
+		client = s.client
+	}
+	res, err := client.Do(req)
 	require.NoError(s.t, err)
 	defer func() { _ = res.Body.Close() }()
 	var out map[string]any

@@ -42,9 +42,9 @@ type settings struct {
 	Late         string `key:"attendance.late" name:"attendance-late" def:"31d" placeholder:"31d" help:"How far back a mark may be dated."`
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
 	CORSOrigins  string `key:"cors_origins" name:"cors-origins" help:"Origins whose pages may send touches."`
-	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" help:"Requests a second of a key, as rate,burst; off for none."`
-	RateAddress  string `key:"rate_limits.address" name:"rate-limits-address" help:"Requests a second of an address, as rate,burst."`
-	RateFailures string `key:"rate_limits.failures" name:"rate-limits-failures" help:"Failed sign-ins a second of an address, as rate,burst."`
+	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" def:"10000,20000" placeholder:"10000,20000" help:"Requests a second of a key, as rate,burst; off for none."`
+	RateAddress  string `key:"rate_limits.address" name:"rate-limits-address" def:"2000,5000" placeholder:"2000,5000" help:"Requests a second of an address, as rate,burst."`
+	RateFailures string `key:"rate_limits.failures" name:"rate-limits-failures" def:"20,100" placeholder:"20,100" help:"Failed sign-ins a second of an address, as rate,burst."`
 	LogLevel     string `key:"log.level" name:"log-level" def:"info" placeholder:"info" help:"debug, info, warn or error."`
 	LogFormat    string `key:"log.format" name:"log-format" help:"text or json (default: text on a terminal, else json)."`
 }
@@ -70,7 +70,8 @@ func (v values) get(key string) string {
 const defaultFile = "rollcall.yaml"
 
 // resolve finds the value of every setting: the flag, else the environment,
-// else the file, else the default. The error names everything that is wrong.
+// else the file, else the default. The error names everything that is wrong;
+// the values are there all the same, unless the file cannot be read.
 func (s *settings) resolve(a *app) (values, error) {
 	fromFile, path, err := s.readFile()
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *settings) resolve(a *app) (values, error) {
 	}
 	env := make(map[string]string)
 	for _, e := range a.environ {
-		if k, v, ok := strings.Cut(e, "="); ok && strings.HasPrefix(k, "ROLLCALL_") {
+		if k, v, _ := strings.Cut(e, "="); v != "" && strings.HasPrefix(k, "ROLLCALL_") {
 			env[k] = v
 		}
 	}
@@ -175,6 +176,9 @@ func (s *settings) readFile() (map[string]string, string, error) {
 	}
 	out := make(map[string]string)
 	for key, v := range k.All() {
+		if v == nil { // a heading whose keys are all commented out
+			continue
+		}
 		if key == "policies" {
 			text, err := jsonText(v)
 			if err != nil {
@@ -192,14 +196,11 @@ func (s *settings) readFile() (map[string]string, string, error) {
 func plainText(v any) string {
 	list, ok := v.([]any)
 	if !ok {
-		switch v := v.(type) {
-		case bool:
-			if v {
-				return "on"
-			}
+		switch v {
+		case true:
+			return "on"
+		case false:
 			return "off"
-		case nil:
-			return ""
 		}
 		return fmt.Sprint(v)
 	}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/httpapi"
+)
+
+// welcome says where to go; on the first run it makes the admin key.
+func (s *server) welcome(base string) error {
+	key, err := s.firstKey()
+	if err != nil {
+		return err
+	}
+	out := s.app.stdout
+	fmt.Fprintf(out, "Rollcall %s serves on %s\n", version(), base)
+	fmt.Fprintf(out, "  data  %s\n", s.config.dataDir)
+	fmt.Fprintf(out, "  docs  %s/docs\n", base)
+	if key.note != "" {
+		fmt.Fprintf(out, "  %s\n", key.note)
+	}
+	fmt.Fprintf(out, "\nLog a user in:\n  curl %s-H 'Content-Type: application/json' -d '{\"user\":\"alice\",\"device\":\"web\"}' %s/v1/sessions\n\n",
+		key.header, base)
+	return nil
+}
+
+// welcomeKey is what the welcome says of the key.
+type welcomeKey struct {
+	note   string // where the key is; "" says nothing
+	header string // what curl needs, with a space after it
+}
+
+// firstKey makes sure that there is an admin key: the configured one, or on
+// the first run one that is made.
+func (s *server) firstKey() (welcomeKey, error) {
+	ctx := s.app.ctx
+	unknown := welcomeKey{header: bearer("'", "YOUR_KEY")}
+	if text := s.config.adminKey; text != "" {
+		_, _, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: "admin_key", Role: rollcall.RoleAdmin, Text: text})
+		unknown.note = "key   the one of admin_key"
+		return s.unlessOff(unknown), err
+	}
+	path := filepath.Join(s.config.dataDir, keyFile)
+	keys, err := s.roll.Keys(ctx)
+	if err != nil {
+		return welcomeKey{}, err
+	}
+	if len(keys) > 0 {
+		if _, err := os.Stat(path); err != nil {
+			return s.unlessOff(unknown), nil //nolint:nilerr // whoever moved the file knows the key
+		}
+		return s.unlessOff(keyIn(path)), nil
+	}
+	// The file comes first: a crash in between then leaves no store that has a
+	// key which nobody knows.
+	text := "rck_" + rand.Text() + rand.Text()
+	if err := writePrivate(path, text+"\n"); err != nil {
+		return welcomeKey{}, err
+	}
+	if _, _, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: "first run", Role: rollcall.RoleAdmin, Text: text}); err != nil {
+		return welcomeKey{}, errors.Join(err, os.Remove(path))
+	}
+	if isTerminal(s.app.stdout) {
+		return s.unlessOff(welcomeKey{fmt.Sprintf("key   %s (kept in %s)", text, path), bearer("'", text)}), nil
+	}
+	return s.unlessOff(keyIn(path)), nil
+}
+
+// unlessOff returns k, or what to say where no key is needed.
+func (s *server) unlessOff(k welcomeKey) welcomeKey {
+	if s.config.http.Auth == httpapi.AuthOff {
+		return welcomeKey{note: "auth  off: whoever reaches this address may do everything"}
+	}
+	return k
+}
+
+// keyIn is a key that curl reads from its file, so that it is never shown. The
+// path is absolute: the line may be pasted into another terminal.
+func keyIn(path string) welcomeKey {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return welcomeKey{"key   in " + path, bearer(`"`, "$(cat "+quoted(path)+")")}
+}
+
+func bearer(quote, text string) string {
+	return fmt.Sprintf("-H %sAuthorization: Bearer %s%s ", quote, text, quote)
+}
+
+// quoted returns a path as a shell takes it literally.
+func quoted(path string) string {
+	plain := func(r rune) bool {
+		return r == '/' || r == '.' || r == '-' || r == '_' ||
+			'0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	}
+	if strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// reachable returns an address that this machine can be asked at, also for a
+// listener on every address.
+func reachable(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return addr.String()
+}
