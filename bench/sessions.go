@@ -44,6 +44,7 @@ type loginMaker func(rng *rand.Rand, i int) rollcall.Login
 func fillSessions(ctx context.Context, b *bench, n int) error {
 	return fillLogins(ctx, b, n, makeLogin)
 }
+
 func fillBare(ctx context.Context, b *bench, n int) error { return fillLogins(ctx, b, n, bareLogin) }
 
 // fillLogins logs n users in from a few goroutines.

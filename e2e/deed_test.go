@@ -38,8 +38,18 @@ func (c *chooser) next(a *account) deed {
 		weight int
 		make   func(*account) deed
 	}{
-		{8, c.login}, {3, c.endOne}, {1, c.kickUser}, {2, c.kickSome}, {1, c.ban}, {1, c.unban},
-		{3, c.mark}, {2, c.unmark}, {3, c.befriend}, {2, c.unfriend}, {3, c.touch}, {1, c.beat},
+		{8, c.login},
+		{3, c.endOne},
+		{1, c.kickUser},
+		{2, c.kickSome},
+		{1, c.ban},
+		{1, c.unban},
+		{3, c.mark},
+		{2, c.unmark},
+		{3, c.befriend},
+		{2, c.unfriend},
+		{3, c.touch},
+		{1, c.beat},
 	}
 	if a.banned { // a banned user can do little: let them in again soon
 		weighted[5].weight = 8

@@ -46,8 +46,13 @@ func (s *site) active(kind string, match rollcall.Match, r rollcall.DayRange) []
 func TestO4SevenQuestions(t *testing.T) {
 	s := newSite(t, rollcall.Options{})
 	for _, m := range []struct{ user, kind, day string }{
-		{"1001", "client", "2017-09-29"}, {"1001", "client", "2017-10-01"}, {"1001", "client", "2017-10-31"},
-		{"1001", "office", "2017-10-02"}, {"7", "office", "2017-10-02"}, {"7", "office", "2017-10-03"}, {"ann", "client", "2016-02-29"},
+		{"1001", "client", "2017-09-29"},
+		{"1001", "client", "2017-10-01"},
+		{"1001", "client", "2017-10-31"},
+		{"1001", "office", "2017-10-02"},
+		{"7", "office", "2017-10-02"},
+		{"7", "office", "2017-10-03"},
+		{"ann", "client", "2016-02-29"},
 	} {
 		_, _, err := s.ImportMarks(s.ctx, rollcall.Mark{User: m.user, Kind: m.kind, Day: day(t, m.day)})
 		require.NoError(t, err)

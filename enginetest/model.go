@@ -5,6 +5,7 @@ import (
 	"flag"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,10 +16,10 @@ import (
 
 // RunModel drives engines through random histories and compares, after each
 // step, every answer with a model made of plain maps and sorts. Unless told
-// otherwise by -rapid.seed and -rapid.checks it runs the same 200 histories
-// each time.
-func RunModel(t *testing.T, open Opener) {
-	for name, value := range map[string]string{"rapid.seed": "20260304", "rapid.checks": "200"} {
+// otherwise by -rapid.seed and -rapid.checks it runs the same histories, as
+// many as asked for, each time.
+func RunModel(t *testing.T, open Opener, histories int) {
+	for name, value := range map[string]string{"rapid.seed": "20260304", "rapid.checks": strconv.Itoa(histories)} {
 		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
 			before := f.DefValue
 			_ = f.Value.Set(value) // a number, which it takes

@@ -42,7 +42,7 @@ func (s *Server) newAPI() huma.API {
 					"Instants are RFC 3339 in UTC with milliseconds, durations Go text (5m) or whole seconds, days YYYY-MM-DD. " +
 					"Unknown fields and query parameters are refused. Errors are application/problem+json with a stable code.",
 			},
-			Tags: sections(),
+			Tags:       sections(),
 			Components: &huma.Components{Schemas: registry, SecuritySchemes: s.securitySchemes()},
 		},
 		Formats:       map[string]huma.Format{jsonType: format, "json": format},

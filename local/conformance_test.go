@@ -24,7 +24,7 @@ func (s *memStore) Crash() { s.fs = s.fs.CrashClone(vfs.CrashCloneCfg{}) }
 
 func TestConformance(t *testing.T) { enginetest.Run(t, newMemStore) }
 
-func TestModel(t *testing.T) { enginetest.RunModel(t, newMemStore) }
+func TestModel(t *testing.T) { enginetest.RunModel(t, newMemStore, 200) }
 
 func TestCollegeMsg(t *testing.T) {
 	enginetest.RunCollegeMsg(t, newMemStore, "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")

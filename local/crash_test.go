@@ -26,7 +26,7 @@ func (s *eagerStore) Open() (rollcall.Engine, error) {
 
 func TestConformanceWithEagerSnapshots(t *testing.T) { enginetest.Run(t, newEagerStore) }
 
-func TestModelWithEagerSnapshots(t *testing.T) { enginetest.RunModel(t, newEagerStore) }
+func TestModelWithEagerSnapshots(t *testing.T) { enginetest.RunModel(t, newEagerStore, 40) }
 
 // rig is an engine on files that can crash, and a service over it.
 type rig struct {
