@@ -154,15 +154,18 @@ func (r *Roll) countKick(ctx context.Context, k Kick) (EndResult, error) {
 	return res, nil
 }
 
-// kickMatching walks the matches from the oldest login on, up to the moment it
-// began, and ends them step by step.
+// kickMatching walks the matches from the oldest login on, up to the newest
+// there was when it began, and ends them step by step.
 func (r *Roll) kickMatching(ctx context.Context, k Kick) (EndResult, error) {
 	var res EndResult
-	q := k.query(kickStep)
-	bound := r.clock.Now().Add(time.Millisecond)
-	if q.Filter.LoginBefore.IsZero() || q.Filter.LoginBefore.After(bound) {
-		q.Filter.LoginBefore = bound
+	last := k.query(1)
+	last.Sort = NewestLogin
+	newest, err := r.engine.List(ctx, r.clock.Now(), last)
+	if err != nil || len(newest.Items) == 0 {
+		return res, err
 	}
+	q := k.query(kickStep)
+	q.Filter.LoginBefore = newest.Items[0].LoginAt.Add(time.Millisecond)
 	for {
 		if err := ctx.Err(); err != nil {
 			return res, &Error{Code: CodeUnavailable, Detail: "the kick was cut short", Err: err}

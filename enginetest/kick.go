@@ -14,12 +14,22 @@ func kickTests() []test {
 		{"kick ends a user except one session", kickExcept},
 		{"kick ends a filter's matches", kickFilter},
 		{"kick ends all", kickAll},
+		{"kick ends all, also those dated later than a clock set back", kickAllAfterClockSetBack},
 		{"a dry run only counts", kickDryRun},
 		{"a kick by filter goes in steps and counts them all", kickManySteps},
 		{"a kick by filter of a thousand users names the first hundred", kickNamesHundred},
 		{"ending nothing is no error, a session never known is not found", kickNothing},
 		{"several users' sessions end with one command", endSeveral},
 	}
+}
+
+func kickAllAfterClockSetBack(h *harness) {
+	early := h.login("alice")
+	h.advance(20 * time.Minute)
+	late := h.login("bob")
+	h.advance(-20 * time.Minute)
+	h.Equal(2, h.kick(rollcall.Kick{All: true}).Ended)
+	h.ended(rollcall.CauseKicked, early, late)
 }
 
 func kickSession(h *harness) {
