@@ -11,6 +11,7 @@ func expiryTests() []test {
 		{"a session lives until its idle deadline, to the millisecond", idleDeadline},
 		{"expiry is visible at the deadline on every list and total", deadlineInLists},
 		{"the lifetime ends a session whatever its touches", lifetimeEnds},
+		{"a reloaded lifetime that has passed ends a session at its touch", reloadedLifetime},
 		{"on a tie of the deadlines the cause is lifetime", tieIsLifetime},
 		{"an ended session is remembered for 24 hours, then forgotten", rememberedADay},
 		{"an end keeps its cause, reason, actor and time", endKeepsAll},
@@ -18,6 +19,16 @@ func expiryTests() []test {
 		{"an idle deadline that passed cannot be touched away", lateTouch},
 		{"no time moves backwards when the clock is set back", clockSetBack},
 	}
+}
+
+func reloadedLifetime(h *harness) {
+	h.policies(rollcall.Policy{IdleTimeout: time.Hour})
+	s := h.login("alice")
+	h.advance(10 * time.Minute)
+	h.roll.SetPolicies(h.newPolicies(rollcall.Policy{IdleTimeout: time.Hour, Lifetime: 5 * time.Minute}))
+	_, err := h.roll.Touch(h.ctx, rollcall.SessionRef{Token: s.Token})
+	h.Equal(rollcall.CauseLifetime, h.code(rollcall.CodeSessionEnded, err).Cause)
+	h.ended(rollcall.CauseLifetime, s)
 }
 
 func idleDeadline(h *harness) {

@@ -58,14 +58,19 @@ func (p *partition) touch(at int64, refs []rollcall.Ref, which []int, policies *
 		}
 		before := s.session(slot)
 		changed := s.touch(slot, now, policies.For(before.Kind, before.App, before.Device))
-		out[i] = rollcall.Touched{Live: true, Session: s.session(slot)}
-		users = append(users, s.user.Get(slot))
+		after := s.session(slot)
 		if changed {
-			st := s.stored(slot, out[i].Session)
+			st := s.stored(slot, after)
 			if err := p.eng.store.put(sessionKey(p.index, st.ID), st.encode(nil)); err != nil {
 				return err
 			}
 		}
+		if at, cause := s.deadline(slot); at <= now { // the policy's lifetime has passed
+			out[i].Session = s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
+			continue
+		}
+		out[i] = rollcall.Touched{Live: true, Session: after}
+		users = append(users, s.user.Get(slot))
 	}
 	p.hear(now, users)
 	return nil
