@@ -55,6 +55,10 @@ type refusal struct {
 	final bool // only a new start can help
 }
 
+// minSyncInterval is the least time from one sync of the log to the next. It
+// lets more callers share a sync; one caller alone is slower than that anyway.
+const minSyncInterval = 200 * time.Microsecond
+
 func openStore(dir string, o *Options) (*store, error) {
 	cache := pebble.NewCache(o.CacheBytes)
 	defer cache.Unref()
@@ -67,6 +71,7 @@ func openStore(dir string, o *Options) (*store, error) {
 		Logger:             pebbleLogger{o.Logger},
 		EventListener:      pebbleLogger{o.Logger}.events(),
 		MemTableSize:       32 << 20,
+		WALMinSyncInterval: func() time.Duration { return minSyncInterval },
 		MaxOpenFiles:       1000,
 	}
 	for i := range opts.Levels {
