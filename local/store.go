@@ -71,8 +71,10 @@ func openStore(dir string, o *Options) (*store, error) {
 		Logger:             pebbleLogger{o.Logger},
 		EventListener:      pebbleLogger{o.Logger}.events(),
 		MemTableSize:       32 << 20,
-		WALMinSyncInterval: func() time.Duration { return minSyncInterval },
 		MaxOpenFiles:       1000,
+	}
+	if o.fs == vfs.Default { // what is in memory syncs in no time
+		opts.WALMinSyncInterval = func() time.Duration { return minSyncInterval }
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
