@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -78,6 +79,14 @@ func (p Policy) withDefaults(field string) (Policy, error) {
 	p.IdleTimeout = p.IdleTimeout.Truncate(time.Millisecond)
 	p.Lifetime = p.Lifetime.Truncate(time.Millisecond)
 	return p, nil
+}
+
+// List returns the policies in their order, with defaults filled in.
+func (ps *Policies) List() []Policy {
+	if ps == nil {
+		return nil
+	}
+	return slices.Clone(ps.list)
 }
 
 // For returns the one policy that applies to a login, whole: of those that

@@ -4,7 +4,7 @@ package rollcall
 type Stats struct {
 	Engine     string // "local", "redis"
 	Partitions int
-	Users      int // with an entry in the id directory
+	Users      int // that the engine has a place for; at least Known
 	Known      int // with a last-seen time
 	Sessions   int // live
 	Friends    int // directed edges

@@ -87,7 +87,8 @@ type harness struct {
 	clock   *rollcall.ManualClock
 	engine  rollcall.Engine
 	roll    *rollcall.Roll
-	marks   int // sentinels drawn by events
+	marks   int                                            // sentinels drawn by events
+	passed  map[rollcall.EventID]map[rollcall.EventID]bool // of positions taken, the events up to there
 }
 
 // start is when every case begins: a Wednesday noon, so that a case may move

@@ -1,0 +1,231 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// markStep bounds the marks of one script.
+const markStep = 500
+
+// Mark implements [rollcall.Attendance].
+func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
+	for _, m := range marks {
+		if m.Kind != "" {
+			if err := e.knowKind(ctx, m.Kind); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	unknown := false
+	err = e.eachMark(ctx, at, in(0, &e.scripts.mark, flag(e.kinds.has(rollcall.DefaultKind))), marks, func(msg rueidis.RedisMessage) error {
+		n, err := msg.AsIntSlice()
+		if err != nil || (len(n) != 2 && len(n) != 0) {
+			return damaged("a count")
+		}
+		if len(n) == 0 {
+			unknown = true
+			return nil
+		}
+		marked, already = marked+int(n[0]), already+int(n[1])
+		return nil
+	})
+	if err != nil || !unknown {
+		return marked, already, err
+	}
+	if err := e.knowKind(ctx, rollcall.DefaultKind); err != nil {
+		return marked, already, err
+	}
+	return e.Mark(ctx, at, marks) // asked for once in a server's life
+}
+
+// Unmark implements [rollcall.Attendance].
+func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (n int, err error) {
+	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark), marks, func(msg rueidis.RedisMessage) error {
+		c, err := msg.AsInt64()
+		n += int(c)
+		return err
+	})
+	return n, err
+}
+
+// eachMark runs a script that takes marks, in bounded steps, and hands on what
+// it says.
+func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rollcall.Mark, each func(rueidis.RedisMessage) error) error {
+	parts, places := e.byPart(len(marks), func(i int) int { return e.partOf(marks[i].User) })
+	var calls []call
+	for j, p := range parts {
+		for some := range slices.Chunk(places[j], markStep) {
+			args := slices.Clone(c.args)
+			for _, i := range some {
+				m := &marks[i]
+				args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
+			}
+			calls = append(calls, in(p, c.script, args...))
+		}
+	}
+	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	if err != nil {
+		return err
+	}
+	for _, msg := range messages {
+		if err := each(msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Days implements [rollcall.Attendance].
+func (e *Engine) Days(ctx context.Context, user, kind string, r rollcall.DayRange) ([]rollcall.Day, error) {
+	msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.attended, user, kind, fmt.Sprint(int32(r.From)), fmt.Sprint(int32(r.To))))
+	if err != nil {
+		return nil, err
+	}
+	days, err := msg.AsIntSlice()
+	if err != nil {
+		return nil, damaged("the days of a user")
+	}
+	slices.Sort(days)
+	var out []rollcall.Day
+	for _, d := range slices.Compact(days) {
+		out = append(out, rollcall.Day(d))
+	}
+	return out, nil
+}
+
+// ever is the range of all days there are.
+var ever = rollcall.DayRange{From: math.MinInt32, To: math.MaxInt32}
+
+// SpanOf implements [rollcall.Attendance].
+func (e *Engine) SpanOf(ctx context.Context, user, kind string) (rollcall.DayRange, bool, error) {
+	days, err := e.Days(ctx, user, kind, ever)
+	if err != nil || len(days) == 0 {
+		return rollcall.DayRange{}, false, err
+	}
+	return rollcall.DayRange{From: days[0], To: days[len(days)-1]}, true, nil
+}
+
+// Span implements [rollcall.Attendance].
+func (e *Engine) Span(ctx context.Context, kind string) (rollcall.DayRange, bool, error) {
+	calls := make([]call, len(e.roots))
+	for p := range calls {
+		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hkeys().Key(e.of(p, "days")).Build() })
+	}
+	var r rollcall.DayRange
+	found := false
+	messages, err := e.do(ctx, 0, calls...)
+	for _, msg := range messages {
+		fields, err := msg.AsStrSlice()
+		if err != nil {
+			return r, false, damaged("the days")
+		}
+		for _, f := range fields {
+			k, d, _ := strings.Cut(f, ":")
+			n, err := strconv.Atoi(d)
+			if err != nil {
+				return r, false, damaged("the days")
+			}
+			day := rollcall.Day(n)
+			if kind != "" && k != kind {
+				continue
+			}
+			if !found || day < r.From {
+				r.From = day
+			}
+			if !found || day > r.To {
+				r.To = day
+			}
+			found = true
+		}
+	}
+	return r, found, err
+}
+
+// daySets are the sets of users of one partition by day, of a kind or of all:
+// bitmaps over the partition's numbers.
+type daySets map[int32]*roaring.Bitmap
+
+// Set implements [dayset.Source].
+func (s daySets) Set(day int32) *roaring.Bitmap { return s[day] }
+
+// readDays reads what days.lua answers.
+func readDays(msg rueidis.RedisMessage) (daySets, error) {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply)%2 != 0 {
+		return nil, damaged("the days")
+	}
+	sets := make(daySets)
+	for i := 0; i < len(reply); i += 2 {
+		day, err := reply[i].AsInt64()
+		packed, err2 := reply[i+1].ToString()
+		if err != nil || err2 != nil {
+			return nil, damaged("the days")
+		}
+		set := readSet(packed)
+		if have := sets[int32(day)]; have != nil {
+			have.Or(set)
+		} else {
+			sets[int32(day)] = set
+		}
+	}
+	return sets, nil
+}
+
+// readSet reads one set: see days.lua.
+func readSet(packed string) *roaring.Bitmap {
+	switch {
+	case len(packed) > 1 && packed[0] == 'B':
+		b := []byte(packed[1:])
+		words := make([]uint64, (len(b)+7)/8)
+		for i, c := range b {
+			words[i/8] |= uint64(bits.Reverse8(c)) << (8 * (i % 8))
+		}
+		return roaring.FromDense(words, false)
+	case len(packed) > 1 && packed[0] == 'S':
+		set := roaring.New()
+		for b := []byte(packed[1:]); len(b) >= 4; b = b[4:] {
+			set.Add(binary.BigEndian.Uint32(b))
+		}
+		return set
+	default:
+		return roaring.New()
+	}
+}
+
+// idStep is how many numbers share a bucket of ids.
+const idStep = 64
+
+// usersOf turns numbers of a partition back into ids; "" for one that is free.
+func (e *Engine) usersOf(ctx context.Context, part int, numbers []uint32) ([]string, error) {
+	calls := make([]call, len(numbers))
+	for i, n := range numbers {
+		calls[i] = plain(func() rueidis.Completed {
+			return e.client.B().Hget().Key(e.of(part, fmt.Sprintf("ids:%d", n/idStep))).Field(fmt.Sprint(n)).Build()
+		})
+	}
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(numbers))
+	for i, msg := range messages {
+		out[i], _ = msg.ToString() // nil if the user was erased just now
+	}
+	return out, nil
+}

@@ -1,0 +1,290 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// call is one command on its way: a script in a partition, or anything else
+// that goes to one slot.
+type call struct {
+	script *script
+	part   int      // the partition of the script, or -1 for a script of another key
+	key    string   // the key of a script that is not of a partition
+	args   []string // of the script
+	plain  func() rueidis.Completed
+	// once says that the command must not be sent again when it is not known
+	// whether it was carried out.
+	once bool
+}
+
+// in is a script of a partition.
+func in(part int, s *script, args ...string) call { return call{script: s, part: part, args: args} }
+
+// at is a script of a key of its own.
+func at(key string, s *script, args ...string) call {
+	return call{script: s, part: -1, key: key, args: args}
+}
+
+// plain is a command of Redis that may be repeated.
+func plain(build func() rueidis.Completed) call { return call{part: -1, plain: build} }
+
+func backoff(attempt int) time.Duration {
+	d := min(5*time.Millisecond<<min(attempt, 6), 250*time.Millisecond)
+	return d/2 + rand.N(d) //nolint:gosec // spreads retries, protects nothing
+}
+
+// command builds a call. The environment is made anew for each attempt, as what
+// was heard meanwhile belongs to it.
+func (e *Engine) command(c *call, now int64) rueidis.Completed {
+	if c.plain != nil {
+		return c.plain()
+	}
+	b := e.client.B().Evalsha().Sha1(c.script.sha).Numkeys(1)
+	if c.part < 0 {
+		return b.Key(c.key).Arg(c.args...).Build()
+	}
+	return b.Key(e.roots[c.part]).Arg(e.env(c.part, now)).Arg(c.args...).Build()
+}
+
+// do carries out calls, pipelined, each as often as it takes and may be, within
+// the timeout. The messages stand in the order of the calls.
+func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.RedisMessage, error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
+	defer cancel()
+	out := make([]rueidis.RedisMessage, len(calls))
+	left := make([]int, len(calls))
+	for i := range left {
+		left[i] = i
+	}
+	for attempt := 0; ; attempt++ {
+		var err error
+		if left, err = e.try(ctx, now, calls, left, out); err != nil {
+			return nil, err
+		}
+		if len(left) == 0 {
+			return out, nil
+		}
+		if err := pause(ctx, backoff(attempt)); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+}
+
+// one carries out one call.
+func (e *Engine) one(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
+	out, err := e.do(ctx, now, c)
+	if err != nil {
+		return rueidis.RedisMessage{}, err
+	}
+	return out[0], nil
+}
+
+// try sends those calls that are left and returns those that are to be sent
+// again.
+func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, out []rueidis.RedisMessage) ([]int, error) {
+	commands := make(rueidis.Commands, len(left))
+	for i, c := range left {
+		commands[i] = e.command(&calls[c], now)
+	}
+	var again []int
+	missing := false
+	for i, result := range e.send(ctx, commands) {
+		c := left[i]
+		msg, err := result.ToMessage()
+		if err == nil || rueidis.IsRedisNil(err) {
+			out[c] = msg
+			e.life.heard(calls[c].part, now)
+			continue
+		}
+		what := judge(err)
+		missing = missing || what == noScript
+		if what == lost || what == refused {
+			e.life.missed(calls[c].part)
+		}
+		if what == failed || (what == lost && calls[c].once) || ctx.Err() != nil {
+			return nil, failure(err)
+		}
+		again = append(again, c)
+	}
+	if missing {
+		if err := e.loadScripts(ctx); err != nil && ctx.Err() != nil {
+			return nil, failure(err)
+		}
+	}
+	return again, nil
+}
+
+func (e *Engine) send(ctx context.Context, commands rueidis.Commands) []rueidis.RedisResult {
+	if len(commands) == 1 {
+		return []rueidis.RedisResult{e.client.Do(ctx, commands[0])}
+	}
+	return e.client.DoMulti(ctx, commands...)
+}
+
+// outcome is what became of a command that has no answer.
+type outcome int
+
+const (
+	failed   outcome = iota // and would fail again
+	refused                 // not carried out; it may work in a moment
+	lost                    // perhaps carried out
+	noScript                // not carried out: the server does not know the script
+)
+
+// judge tells what an error means.
+func judge(err error) outcome {
+	var re *rueidis.RedisError
+	if !errors.As(err, &re) {
+		return lost
+	}
+	if re.IsNoScript() {
+		return noScript
+	}
+	code, _, _ := strings.Cut(re.Error(), " ")
+	switch code {
+	case "LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "BUSY", "NOREPLICAS", "MOVED", "ASK", "UNKILLABLE":
+		return refused
+	default:
+		return failed
+	}
+}
+
+// failure gives an error of Redis the form that callers know.
+func failure(err error) error {
+	var re *rueidis.RedisError
+	if !errors.As(err, &re) {
+		return unavailable(err)
+	}
+	code, _, _ := strings.Cut(re.Error(), " ")
+	switch code {
+	case "OOM":
+		return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "Redis has no memory left", Err: err}
+	case "MISCONF":
+		return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "Redis cannot write to its disk and refuses changes", Err: err}
+	case "NOAUTH", "WRONGPASS", "NOPERM":
+		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "Redis refuses the user of redis.url: see the operations guide for what it must be allowed", Err: err}
+	default:
+		return unavailable(err)
+	}
+}
+
+func unavailable(err error) error {
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "Redis does not answer", Err: err}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// confirmed carries out a call and, if Options.Wait says so, waits until that
+// many replicas have it. It takes a connection of its own, as it is the
+// connection's writes that Redis waits for.
+func (e *Engine) confirmed(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
+	if e.opts.Wait == 0 {
+		return e.one(ctx, now, c)
+	}
+	if err := e.open(); err != nil {
+		return rueidis.RedisMessage{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
+	defer cancel()
+	var out rueidis.RedisMessage
+	for attempt := 0; ; attempt++ {
+		var again bool
+		err := e.client.Dedicated(func(conn rueidis.DedicatedClient) error {
+			var err error
+			out, again, err = e.confirm(ctx, conn, now, &c)
+			return err
+		})
+		if err != nil || !again {
+			return out, err
+		}
+		if err := pause(ctx, backoff(attempt)); err != nil {
+			return out, unavailable(err)
+		}
+	}
+}
+
+func (e *Engine) confirm(ctx context.Context, conn rueidis.DedicatedClient, now int64, c *call) (out rueidis.RedisMessage, again bool, err error) {
+	out, err = conn.Do(ctx, e.command(c, now)).ToMessage()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		switch what := judge(err); {
+		case what == noScript:
+			return out, true, e.loadScripts(ctx)
+		case what == refused && ctx.Err() == nil:
+			e.life.missed(c.part)
+			return out, true, nil
+		case what == lost && !c.once && ctx.Err() == nil:
+			e.life.missed(c.part)
+			return out, true, nil
+		default:
+			return out, false, failure(err)
+		}
+	}
+	e.life.heard(c.part, now)
+	left := e.opts.Timeout
+	if deadline, ok := ctx.Deadline(); ok {
+		left = max(time.Until(deadline)-50*time.Millisecond, time.Millisecond)
+	}
+	n, err := conn.Do(ctx, conn.B().Wait().Numreplicas(int64(e.opts.Wait)).Timeout(left.Milliseconds()).Build()).AsInt64()
+	if err != nil {
+		return out, false, failure(err)
+	}
+	if n < int64(e.opts.Wait) {
+		return out, false, &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "done on the master, but not confirmed by as many replicas as redis.wait asks for",
+		}
+	}
+	return out, false, nil
+}
+
+// loader lets one load of the scripts go on at a time.
+type loader struct {
+	mu sync.Mutex
+}
+
+// loadScripts gives every server all scripts. A server that is away gets them
+// when it says that it lacks one.
+func (e *Engine) loadScripts(ctx context.Context) error {
+	e.loader.mu.Lock()
+	defer e.loader.mu.Unlock()
+	var errs error
+	loaded := 0
+	for _, node := range e.client.Nodes() {
+		commands := make(rueidis.Commands, 0, len(e.scripts.all()))
+		for _, s := range e.scripts.all() {
+			commands = append(commands, e.client.B().ScriptLoad().Script(s.text).Build())
+		}
+		for _, r := range node.DoMulti(ctx, commands...) {
+			if err := r.Error(); err != nil {
+				errs = errors.Join(errs, err)
+			} else {
+				loaded++
+			}
+		}
+	}
+	if loaded > 0 {
+		return nil
+	}
+	return errs
+}

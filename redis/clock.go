@@ -1,0 +1,117 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// How often the clock is compared with Redis's, and how far off this machine
+// may be without a word.
+const (
+	measureEvery = 10 * time.Second
+	maxOffset    = 2 * time.Second
+)
+
+// clock holds this server's time to Redis's.
+type clock struct {
+	system rollcall.SystemClock
+	offset atomic.Int64 // what Redis is ahead of this machine, ns
+	spread atomic.Int64 // how far the masters are apart, ns
+}
+
+// Clock tells the time as Redis does, so that all servers on one Redis agree:
+// this machine's clock, put right by an offset that is measured at Open and
+// every 10 s. Give it to Roll.
+func (e *Engine) Clock() rollcall.Clock { return heldClock{e} }
+
+type heldClock struct{ e *Engine }
+
+func (c heldClock) Now() time.Time {
+	offset := time.Duration(c.e.clock.offset.Load()).Truncate(time.Millisecond)
+	return c.e.clock.system.Now().Add(offset)
+}
+
+// ClockOffset returns how far Redis's clock is ahead of this machine's, as last
+// measured.
+func (e *Engine) ClockOffset() time.Duration { return time.Duration(e.clock.offset.Load()) }
+
+// measure compares the clocks. On a Cluster it takes the median of the servers.
+func (e *Engine) measure(ctx context.Context) error {
+	var offsets []time.Duration
+	var last error
+	for _, node := range e.client.Nodes() {
+		before := time.Now()
+		reply, err := node.Do(ctx, node.B().Time().Build()).AsStrSlice()
+		took := time.Since(before)
+		if err != nil || len(reply) != 2 {
+			last = err
+			continue
+		}
+		sec, _ := strconv.ParseInt(reply[0], 10, 64)
+		micros, _ := strconv.ParseInt(reply[1], 10, 64)
+		offsets = append(offsets, time.Unix(sec, micros*1000).Sub(before.Add(took/2)))
+	}
+	if len(offsets) == 0 {
+		return unavailable(last)
+	}
+	slices.Sort(offsets)
+	e.clock.offset.Store(int64(offsets[len(offsets)/2]))
+	e.clock.spread.Store(int64(offsets[len(offsets)-1] - offsets[0]))
+	return nil
+}
+
+// keepTime measures now and then, until the engine closes.
+func (e *Engine) keepTime() {
+	ctx, cancel := e.until()
+	defer cancel()
+	tick := time.NewTicker(measureEvery)
+	defer tick.Stop()
+	for {
+		e.warnOfClock()
+		select {
+		case <-e.stop:
+			return
+		case <-tick.C:
+		}
+		limited, done := context.WithTimeout(ctx, e.opts.Timeout)
+		if err := e.measure(limited); err != nil {
+			e.opts.Logger.Warn("the clock of Redis could not be read", "err", err)
+		}
+		done()
+	}
+}
+
+func (e *Engine) warnOfClock() {
+	if err := e.clockError(); err != nil {
+		e.opts.Logger.Warn(err.Error())
+	}
+}
+
+// clockError says that this machine's clock is too far off.
+func (e *Engine) clockError() error {
+	offset, spread := e.ClockOffset(), time.Duration(e.clock.spread.Load())
+	switch {
+	case offset.Abs() > maxOffset:
+		return &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "this machine's clock is " + offset.Abs().Round(time.Millisecond).String() + " off that of Redis: set it right",
+		}
+	case spread > maxOffset:
+		return &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "the clocks of the Redis servers are " + spread.Round(time.Millisecond).String() + " apart: set them right",
+		}
+	default:
+		return nil
+	}
+}
+
+// until is a context that ends when the engine closes.
+func (e *Engine) until() (context.Context, context.CancelFunc) {
+	return context.WithCancel(stopping{done: e.stop})
+}

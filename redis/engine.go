@@ -1,0 +1,255 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Engine is the distributed engine. It keeps nothing that another server on the
+// same Redis would have to know.
+type Engine struct {
+	opts    Options
+	client  rueidis.Client
+	scripts *scripts
+	loader  loader
+	roots   []string // of the partitions
+	name    string   // of this server, for leases
+	store   uint32   // tells event ids of this data from those of others
+	life    lifeline
+	clock   clock
+	kinds   kindSet
+	tails   tails
+	news    news
+
+	settings rollcall.Settings
+	setup    []byte // see env
+	forgot   atomic.Int64
+
+	ready  atomic.Bool
+	closed atomic.Bool
+	stop   chan struct{}
+	work   sync.WaitGroup
+}
+
+var _ rollcall.Engine = (*Engine)(nil)
+
+// format is the version of the layout of keys and records.
+const format = 1
+
+// Open connects to Redis and prepares it: it gives the servers the scripts,
+// notes the layout of the data if there is none yet, and refuses one that is
+// not its own. ctx bounds only the opening.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	a, err := parseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	option, err := a.option(o.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{opts: o, life: newLifeline(o.Partitions), stop: make(chan struct{})}
+	if e.scripts, err = loadScripts(); err != nil {
+		return nil, err
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	e.name = hex.EncodeToString(id[:])
+	for p := range o.Partitions {
+		e.roots = append(e.roots, fmt.Sprintf("%s:{%d}", o.Prefix, p))
+	}
+	e.kinds.known = make(map[string]bool)
+	if e.client, err = rueidis.NewClient(option); err != nil {
+		return nil, failure(err)
+	}
+	if err := e.prepare(ctx); err != nil {
+		e.client.Close()
+		return nil, err
+	}
+	e.work.Go(e.keepTime)
+	e.work.Go(e.keepNews)
+	return e, nil
+}
+
+// key returns a key that belongs to no partition.
+func (e *Engine) key(name string) string { return e.opts.Prefix + ":" + name }
+
+// of returns a key of a partition.
+func (e *Engine) of(part int, name string) string { return e.roots[part] + ":" + name }
+
+func (e *Engine) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
+	defer cancel()
+	if err := e.loadScripts(ctx); err != nil {
+		return failure(err)
+	}
+	var id [4]byte
+	_, _ = rand.Read(id[:])
+	e.ready.Store(true)
+	defer e.ready.Store(false)
+	stands, err := e.meta(ctx,
+		"format", strconv.Itoa(format), "partitions", strconv.Itoa(e.opts.Partitions), "store", hex.EncodeToString(id[:]))
+	if err != nil {
+		return err
+	}
+	if stands[0] != strconv.Itoa(format) {
+		return &rollcall.Error{
+			Code: rollcall.CodeConflict, Field: "redis.url",
+			Detail: fmt.Sprintf("the data has format %q, this version knows %d", stands[0], format),
+		}
+	}
+	if stands[1] != strconv.Itoa(e.opts.Partitions) {
+		return &rollcall.Error{
+			Code: rollcall.CodeConflict, Field: "redis.partitions",
+			Detail: fmt.Sprintf("the data was created with %s partitions, this server is set to %d", stands[1], e.opts.Partitions),
+		}
+	}
+	store, err := strconv.ParseUint(stands[2], 16, 32)
+	if err != nil {
+		return damaged("the layout")
+	}
+	e.store = uint32(store)
+	return e.measure(ctx)
+}
+
+// meta notes fields of the layout, once, and returns what stands.
+func (e *Engine) meta(ctx context.Context, fields ...string) ([]string, error) {
+	msg, err := e.one(ctx, 0, at(e.key("meta"), &e.scripts.meta, fields...))
+	if err != nil {
+		return nil, err
+	}
+	stands, err := msg.AsStrSlice()
+	if err != nil || len(stands) != len(fields)/2 {
+		return nil, damaged("the layout")
+	}
+	return stands, nil
+}
+
+// Configure implements [rollcall.Engine].
+func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
+	e.ready.Store(true)
+	stands, err := e.meta(ctx, "timezone", s.Timezone)
+	if err == nil && stands[0] != s.Timezone {
+		err = &rollcall.Error{
+			Code: rollcall.CodeConflict, Field: "timezone",
+			Detail: "the data was created with " + stands[0] + ", its days cannot be read as days of " + s.Timezone,
+		}
+	}
+	if err != nil {
+		e.ready.Store(false)
+		return err
+	}
+	e.settings = s
+	e.settle(s)
+	return nil
+}
+
+// open returns an error unless the engine can be used.
+func (e *Engine) open() error {
+	switch {
+	case e.closed.Load():
+		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
+	case !e.ready.Load():
+		return &rollcall.Error{Code: rollcall.CodeInternal, Detail: "the engine is not configured"}
+	default:
+		return nil
+	}
+}
+
+// partOf returns a user's partition.
+func (e *Engine) partOf(user string) int { return e.home(uint16(rollcall.HashUser(user))) }
+
+func (e *Engine) home(hash uint16) int { return int(hash) & (len(e.roots) - 1) }
+
+func (e *Engine) homeOf(r rollcall.Ref) int {
+	if r.Token != nil {
+		return e.home(r.Token.Home)
+	}
+	return e.home(r.ID.Home())
+}
+
+// everywhere runs a script in all partitions.
+func (e *Engine) everywhere(ctx context.Context, now int64, s *script, args ...string) ([]rueidis.RedisMessage, error) {
+	calls := make([]call, len(e.roots))
+	for p := range calls {
+		calls[p] = in(p, s, args...)
+	}
+	return e.do(ctx, now, calls...)
+}
+
+// byPart sorts things by partition. It returns the partitions that have any,
+// and the places of their things.
+func (e *Engine) byPart(n int, part func(i int) int) (parts []int, places [][]int) {
+	index := make(map[int]int)
+	for i := range n {
+		p := part(i)
+		j, ok := index[p]
+		if !ok {
+			j = len(parts)
+			index[p] = j
+			parts, places = append(parts, p), append(places, nil)
+		}
+		places[j] = append(places[j], i)
+	}
+	return parts, places
+}
+
+// Flush implements [rollcall.Engine]. Beats and touches are where Redis keeps
+// them already; what is left is the stamp of life.
+func (e *Engine) Flush(ctx context.Context) error {
+	_, err := e.everywhere(ctx, e.life.latest.Load(), &e.scripts.stamp)
+	return err
+}
+
+// Close implements [rollcall.Engine].
+func (e *Engine) Close() error {
+	if e.closed.Load() {
+		return nil
+	}
+	var err error
+	if e.ready.Load() {
+		ctx := stopping{done: make(chan struct{})}
+		err = e.Flush(ctx)
+		if errors.Is(err, rollcall.ErrUnavailable) {
+			err = nil // nothing is lost by it: the stamp of the last tick stands
+		}
+	}
+	if e.closed.Swap(true) {
+		return nil
+	}
+	close(e.stop)
+	e.work.Wait()
+	e.client.Close()
+	return err
+}
+
+// stopping is the context of the last words of an engine; the timeout of
+// commands bounds them.
+type stopping struct{ done chan struct{} }
+
+func (stopping) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (s stopping) Done() <-chan struct{}     { return s.done }
+func (stopping) Value(any) any               { return nil }
+
+func (s stopping) Err() error {
+	select {
+	case <-s.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}

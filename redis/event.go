@@ -1,0 +1,149 @@
+package redis
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// An event's id is the store's mark, the event's place in its partition, and
+// the partition. Places are microseconds of the Redis server, made unique, so
+// that they tell about when an event was written, also across partitions.
+const eventIDLen = 4 + 8 + 2
+
+type place struct {
+	at   int64
+	part int
+}
+
+// before orders events of all partitions.
+func (p place) before(q place) bool { return p.at < q.at || (p.at == q.at && p.part < q.part) }
+
+func (e *Engine) eventID(p place) rollcall.EventID {
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, eventIDLen), e.store)
+	b = binary.BigEndian.AppendUint64(b, uint64(p.at))
+	b = binary.BigEndian.AppendUint16(b, uint16(p.part))
+	return rollcall.EventID(hex.EncodeToString(b))
+}
+
+func (e *Engine) parseEventID(id rollcall.EventID) (place, bool) {
+	b, err := hex.DecodeString(string(id))
+	if err != nil || len(b) != eventIDLen || binary.BigEndian.Uint32(b) != e.store {
+		return place{}, false
+	}
+	p := place{at: int64(binary.BigEndian.Uint64(b[4:])), part: int(binary.BigEndian.Uint16(b[12:]))}
+	return p, p.at >= 0 && p.part < len(e.roots)
+}
+
+// audience says who an event is for; see lib.lua.
+type audience uint8
+
+const (
+	forTruth  audience = 1
+	forPublic audience = 2
+)
+
+func (a audience) shows(v rollcall.Viewer) bool {
+	switch a {
+	case forTruth:
+		return v == rollcall.Truth
+	case forPublic:
+		return v == rollcall.Public
+	default:
+		return true
+	}
+}
+
+// event is an event and its place.
+type event struct {
+	rollcall.Event
+	place place
+	aud   audience
+}
+
+// The types of events by their number in lib.lua.
+var eventTypes = [...]rollcall.EventType{
+	rollcall.SessionStarted, rollcall.SessionEnded, rollcall.UserOnline, rollcall.UserOffline,
+	rollcall.UserBanned, rollcall.UserUnbanned, rollcall.UserErased,
+}
+
+func unpackEvent(blob string, p place) (event, error) {
+	u := unpacker{s: blob}
+	typ := int(u.num(1))
+	if typ >= len(eventTypes) {
+		return event{}, damaged("an event")
+	}
+	out := event{place: p, aud: audience(u.num(1))}
+	out.Type, out.At, out.User = eventTypes[typ], timeOf(u.ms()), u.short()
+	if sid := u.short(); sid != "" {
+		out.Session = idOf(sid)
+	}
+	out.Cause, out.Reason, out.Actor = rollcall.Cause(u.short()), u.long(), u.short()
+	if u.bad || u.s != "" {
+		return out, damaged("an event")
+	}
+	return out, nil
+}
+
+// redacted is the event without its user and session.
+func (ev *event) redacted() string {
+	var p packer
+	for i, t := range eventTypes {
+		if t == ev.Type {
+			p.u8(uint8(i))
+		}
+	}
+	p.u8(uint8(ev.aud))
+	p.u64(uint64(ev.At.UnixMilli()))
+	p.short("")
+	p.short("")
+	p.short(string(ev.Cause))
+	p.long("")
+	p.short("")
+	return p.text()
+}
+
+// readStream reads what XRANGE answers.
+func readStream(msg rueidis.RedisMessage, part int) ([]event, error) {
+	entries, err := msg.AsXRange()
+	if err != nil {
+		return nil, damaged("the events")
+	}
+	out := make([]event, 0, len(entries))
+	for _, entry := range entries {
+		at, err := strconv.ParseInt(strings.TrimSuffix(entry.ID, "-0"), 10, 64)
+		if err != nil {
+			return nil, damaged("an event")
+		}
+		ev, err := unpackEvent(entry.FieldValues["e"], place{at, part})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ev)
+	}
+	return out, nil
+}
+
+// readRedacted reads events that an erasure took the user out of: they stand
+// with their place as score, and before them in the member, as text.
+func readRedacted(msg rueidis.RedisMessage, part int) ([]event, error) {
+	scores, err := msg.AsZScores()
+	if err != nil {
+		return nil, damaged("the events")
+	}
+	out := make([]event, 0, len(scores))
+	for _, s := range scores {
+		_, blob, _ := strings.Cut(s.Member, ":")
+		ev, err := unpackEvent(blob, place{int64(s.Score), part})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ev)
+	}
+	return out, nil
+}

@@ -1,0 +1,287 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Budgets of a list.
+const (
+	drainStep     = 128     // due sessions one script ends
+	maxCandidates = 100_000 // sessions a filter without an index looks at
+	shallow       = 1000    // items a page is walked to; deeper ones are counted to
+)
+
+// List implements [rollcall.Sessions]. A list in login order that needs one
+// index at most is a merge of ranges, and a deep page of it is found by
+// counting. What meets several conditions is found first and put in order then.
+func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery) (rollcall.Page[rollcall.Session], error) {
+	l := &listing{e: e, at: at, q: &q, low: 0, high: math.MaxInt64 >> 12}
+	if !q.Filter.LoginAfter.IsZero() {
+		l.low = max(0, ceilMs(q.Filter.LoginAfter))
+	}
+	if !q.Filter.LoginBefore.IsZero() {
+		l.high = max(0, ceilMs(q.Filter.LoginBefore))
+	}
+	indexed := indexesOf(&q.Filter)
+	byLogin := q.Sort != rollcall.NewestSeen
+	switch {
+	case q.Filter.Users != nil || len(indexed) > 1 || l.mustLook() || (len(indexed) == 1 && !byLogin) || (hasRange(&q.Filter) && !byLogin):
+		return l.found(ctx, indexed)
+	case byLogin:
+		l.order = "login"
+		if len(indexed) == 1 {
+			l.order = indexed[0]
+		}
+		return l.byLogin(ctx)
+	default:
+		return l.bySeen(ctx)
+	}
+}
+
+// listing is one question for a list of sessions.
+type listing struct {
+	e         *Engine
+	at        time.Time
+	q         *rollcall.SessionQuery
+	order     string // key of the index within the partitions
+	low, high int64  // login_at in [low, high), ms
+}
+
+func (l *listing) down() bool   { return l.q.Sort != rollcall.OldestLogin }
+func (l *listing) public() bool { return l.q.Viewer == rollcall.Public }
+func (l *listing) limit() int   { return l.q.Page.Limit }
+func (l *listing) skip() int    { return max(0, l.q.Page.Number-1) * l.q.Page.Limit }
+
+// indexesOf returns the keys, within a partition, of the indexes a filter names.
+func indexesOf(f *rollcall.SessionFilter) []string {
+	var out []string
+	for _, c := range [...][2]string{{"kind", f.Kind}, {"app", f.App}, {"device", f.Device}} {
+		if c[1] != "" {
+			out = append(out, "by:"+c[0]+":"+c[1])
+		}
+	}
+	if f.IP.IsValid() && f.IP.IsSingleIP() {
+		out = append(out, "by:ip:"+addrText(f.IP.Addr()))
+	}
+	return out
+}
+
+// stream is what is known of one partition's sessions in login order.
+type stream struct {
+	ids    []rollcall.SessionID
+	behind string // the last id taken from it
+	done   bool
+}
+
+// merge walks the sessions of all partitions in login order.
+type merge struct {
+	l      *listing
+	parts  []stream
+	from   string // the login at which the walk begins, "" for the end of the range
+	step   int
+	total  int
+	hidden []int64 // logins of sessions that are left out, in no order
+}
+
+func (l *listing) newMerge(from string, behind string, expect int) *merge {
+	m := &merge{l: l, parts: make([]stream, len(l.e.roots)), from: from}
+	for p := range m.parts {
+		m.parts[p].behind = behind
+	}
+	m.step = min(1000, expect*2/len(m.parts)+8)
+	return m
+}
+
+// fill asks those partitions for more of which nothing is left. The first time
+// it asks all, once they have ended what is due, and counts.
+func (m *merge) fill(ctx context.Context, first bool) error {
+	var parts []int
+	for p := range m.parts {
+		if s := &m.parts[p]; first || (!s.done && len(s.ids) == 0) {
+			parts = append(parts, p)
+		}
+	}
+	budget := 0
+	if first {
+		budget = drainStep
+	}
+	for len(parts) > 0 {
+		calls := make([]call, len(parts))
+		for i, p := range parts {
+			calls[i] = in(p, &m.l.e.scripts.page, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
+				m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), fmt.Sprint(budget))
+		}
+		messages, err := m.l.e.do(ctx, m.l.at.UnixMilli(), calls...)
+		if err != nil {
+			return err
+		}
+		var late []int
+		for i, msg := range messages {
+			more, err := m.take(parts[i], msg, first)
+			if err != nil {
+				return err
+			}
+			if more {
+				late = append(late, parts[i])
+			}
+		}
+		parts = late
+	}
+	m.step = min(1000, 2*m.step)
+	return nil
+}
+
+func (m *merge) take(p int, msg rueidis.RedisMessage, first bool) (more bool, err error) {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) != 4 {
+		return false, damaged("a list of sessions")
+	}
+	if n, _ := reply[0].AsInt64(); n == 1 {
+		return true, nil
+	}
+	if first {
+		n, _ := reply[1].AsInt64()
+		m.total += int(n)
+		hidden, _ := reply[3].ToString()
+		for _, id := range idsOf(hidden) {
+			m.hidden = append(m.hidden, id.Time().UnixMilli())
+		}
+	}
+	packed, _ := reply[2].ToString()
+	s := &m.parts[p]
+	s.ids = idsOf(packed)
+	s.done = len(s.ids) < m.step
+	if len(packed) >= 16 {
+		s.behind = packed[len(packed)-16:]
+	}
+	return false, nil
+}
+
+// next returns the next id of all.
+func (m *merge) next(ctx context.Context) (rollcall.SessionID, bool, error) {
+	if err := m.fill(ctx, false); err != nil {
+		return rollcall.SessionID{}, false, err
+	}
+	best := -1
+	for p := range m.parts {
+		ids := m.parts[p].ids
+		if len(ids) == 0 {
+			continue
+		}
+		if best < 0 || (bytes.Compare(ids[0][:], m.parts[best].ids[0][:]) < 0) != m.l.down() {
+			best = p
+		}
+	}
+	if best < 0 {
+		return rollcall.SessionID{}, false, nil
+	}
+	id := m.parts[best].ids[0]
+	m.parts[best].ids = m.parts[best].ids[1:]
+	return id, true, nil
+}
+
+// byLogin answers in login order.
+func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session], error) {
+	var page rollcall.Page[rollcall.Session]
+	skip := l.skip()
+	expect := l.limit() + 1
+	if skip <= shallow {
+		expect += skip
+	}
+	m := l.newMerge("", l.q.Page.Cursor, expect)
+	if l.limit() == 0 {
+		m.step = 0
+	}
+	if err := m.fill(ctx, true); err != nil {
+		return page, err
+	}
+	total := m.total
+	if skip >= total && skip > 0 {
+		page.Total = total
+		return page, nil
+	}
+	if skip > shallow {
+		from, passed, err := l.cut(ctx, m, skip)
+		if err != nil {
+			return page, err
+		}
+		skip -= passed
+		m = l.newMerge(fmt.Sprint(from), "", skip+l.limit()+1)
+		if err := m.fill(ctx, false); err != nil {
+			return page, err
+		}
+	}
+	for ; skip > 0; skip-- {
+		if _, ok, err := m.next(ctx); err != nil || !ok {
+			page.Total = total
+			return page, err
+		}
+	}
+	page, err := l.page(ctx, m.next)
+	page.Total = total
+	return page, err
+}
+
+// page fills a page with what next yields, passing over sessions that ended
+// meanwhile.
+func (l *listing) page(ctx context.Context, next func(context.Context) (rollcall.SessionID, bool, error)) (rollcall.Page[rollcall.Session], error) {
+	var page rollcall.Page[rollcall.Session]
+	for more := true; more && len(page.Items) <= l.limit() && l.limit() > 0; {
+		var ids []rollcall.SessionID
+		for len(page.Items)+len(ids) <= l.limit() {
+			id, ok, err := next(ctx)
+			if err != nil {
+				return page, err
+			}
+			if more = ok; !ok {
+				break
+			}
+			ids = append(ids, id)
+		}
+		records, err := l.e.records(ctx, l.at, ids)
+		if err != nil {
+			return page, err
+		}
+		for _, r := range records {
+			page.Items = append(page.Items, r.Session)
+		}
+	}
+	if len(page.Items) > l.limit() {
+		page.Items = page.Items[:l.limit()]
+		if l.limit() > 0 {
+			page.Next = idText(page.Items[l.limit()-1].ID)
+		}
+	}
+	return page, nil
+}
+
+// records reads the live ones of some sessions, in their order.
+func (e *Engine) records(ctx context.Context, at time.Time, ids []rollcall.SessionID) ([]record, error) {
+	refs := make([]rollcall.Ref, len(ids))
+	for i, id := range ids {
+		refs[i].ID = id
+	}
+	out := make([]record, len(ids))
+	err := e.eachRef(ctx, at, refs, &e.scripts.lookup, []string{"0", "1"}, func(i int, msg rueidis.RedisMessage) error {
+		r, err := unpackFound(msg)
+		if rollcall.CodeOf(err) == rollcall.CodeNotFound {
+			return nil
+		}
+		out[i] = r
+		return err
+	})
+	return slices.DeleteFunc(out, func(r record) bool { return r.ID.IsZero() }), err
+}
+
+func hasRange(f *rollcall.SessionFilter) bool {
+	return !f.LoginAfter.IsZero() || !f.LoginBefore.IsZero()
+}

@@ -1,0 +1,32 @@
+-- Erases what a partition holds about one of its users, but for friends and
+-- the events of the past.
+--
+-- ARGV[2]  user   ARGV[3]  ban key
+-- reply    1
+-- cost     O(sessions · log n + days)
+
+local user = ARGV[2]
+advance()
+for _, s in ipairs(sessionsOf(user)) do finish(s, at, 'erased', '', '', true) end
+for _, sid in ipairs(call('ZRANGE', key('e:' .. user), 0, -1)) do
+  local blob = call('GET', key('end:' .. sid))
+  if blob then
+    local _, _, _, _, _, _, place = struct.unpack('>I8I8I8Bc0I2c0Bc0', blob)
+    forgetToken(open(sid, string.sub(blob, place)))
+    call('DEL', key('end:' .. sid))
+  end
+end
+call('DEL', key('e:' .. user))
+call('ZREM', key('seen'), user)
+call('SREM', key('hidden'), user)
+call('DEL', key('user:' .. user))
+local n = call('HGET', key('num'), user)
+if n then
+  for _, field in ipairs(call('HKEYS', key('days'))) do unmark(tonumber(n), field) end
+  release(user, tonumber(n))
+end
+local ban = call('HGET', key('bans'), ARGV[3])
+-- its end and its beginning stay, without user, reason and actor
+if ban then call('HSET', key('bans'), ARGV[3], string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0)) end
+emit('log', USER_ERASED, '')
+return done(1)

@@ -1,0 +1,83 @@
+-- A bounded step of upkeep: leaves a stamp of life; and, for the one server that
+-- holds the partition's lease, ends sessions past their deadline, announces who
+-- fell silent, and forgets bans that ended and events past what is kept.
+--
+-- ARGV[2]  who asks            ARGV[3]  how long the lease lasts, ms
+-- ARGV[4]  how many of each at most
+-- ARGV[5]  how long events are kept, ms      ARGV[6]  how many of each stream
+-- reply    1 if there is more to do, else 0
+-- cost     O(log n) for each
+
+if not stamp then
+  set('stamp', num(now))
+elseif now > stamp then
+  set('stamp', num(now))
+end
+advance()
+
+local lease = call('HMGET', part, 'holder', 'until')
+if lease[1] and lease[1] ~= ARGV[2] and now < tonumber(lease[2]) and tonumber(lease[2]) <= now + tonumber(ARGV[3]) then
+  return done(0)
+end
+set('holder', ARGV[2])
+set('until', num(now + ARGV[3]))
+
+local budget, more = tonumber(ARGV[4]), 0
+if drain(budget) >= budget then more = 1 end
+
+-- announce tells of those whose window has passed without a sign of life.
+local function announce()
+  local line = since(announced)
+  if line <= silent then return end
+  if presence == 1 then
+    local quiet = call('ZRANGEBYSCORE', key('seen'), silent, line - 1, 'WITHSCORES', 'LIMIT', 0, budget)
+    local last = 0
+    for i = 1, #quiet, 2 do
+      last = tonumber(quiet[i + 1])
+    end
+    if #quiet >= 2 * budget then
+      -- whole seconds only, so that nobody is announced twice
+      quiet = call('ZRANGEBYSCORE', key('seen'), silent, last, 'WITHSCORES')
+      line, more = last + 1, 1
+    end
+    for i = 1, #quiet, 2 do emit('pres', USER_OFFLINE, quiet[i]) end
+  end
+  silent = line
+  set('silent', num(line))
+end
+announce()
+
+local function trimBans()
+  local banKey
+  for i, ban in ipairs(call('HGETALL', key('bans'))) do
+    if i % 2 == 1 then banKey = ban
+    elseif struct.unpack('>I8', ban) <= at then call('HDEL', key('bans'), banKey) end
+  end
+end
+
+-- trim takes the oldest events away; what is gone is noted, so that no reader
+-- passes over it in silence.
+local function trim(stream)
+  local name, gone = key(stream), nil
+  local excess = call('XLEN', name) - tonumber(ARGV[6])
+  local old = at - tonumber(ARGV[5])
+  for i, entry in ipairs(call('XRANGE', name, '-', '+', 'COUNT', budget)) do
+    local _, _, t = struct.unpack('>BBI8', entry[2][2])
+    if i > excess and t > old then break end
+    gone = entry[1]
+    if i == budget then more = 1 end
+  end
+  if not gone then return end
+  local place = string.match(gone, '^%d+')
+  call('XTRIM', name, 'MINID', num(tonumber(place) + 1) .. '-0')
+  if call('XLEN', name) == 0 then call('DEL', name) end
+  if tonumber(place) > tonumber(call('HGET', part, 'trimmed') or 0) then call('HSET', part, 'trimmed', place) end
+  call('ZREMRANGEBYSCORE', key('redacted'), '-inf', place)
+end
+
+if call('EXISTS', key('bans')) == 1 then
+  trimBans()
+end
+trim('log')
+trim('pres')
+return done(more)

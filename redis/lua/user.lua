@@ -1,0 +1,31 @@
+-- Changes the record of a user.
+--
+-- ARGV[2]   user
+-- ARGV[3…]  field, value, …: kind, name, invisible (0 or 1)
+-- reply     {kind, name, invisible}, each false if never set
+-- cost      O(1)
+
+local user = ARGV[2]
+local name = key('user:' .. user)
+local before = invisible(user)
+advance()
+for i = 3, #ARGV, 2 do
+  if ARGV[i] ~= 'invisible' then
+    call('HSET', name, ARGV[i], ARGV[i + 1])
+  elseif (ARGV[i + 1] == '1') ~= before then
+    local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
+    local online = last >= since(announced)
+    if before then
+      call('SREM', key('hidden'), user)
+      call('HDEL', name, 'frozen')
+    else
+      call('SADD', key('hidden'), user)
+      call('HSET', name, 'frozen', math.abs(last))
+    end
+    if presence == 1 and online then
+      emit('pres', before and USER_ONLINE or USER_OFFLINE, user, {audience = FOR_PUBLIC})
+    end
+  end
+end
+local r = call('HMGET', name, 'kind', 'name')
+return done({r[1], r[2], invisible(user) and 1 or 0})

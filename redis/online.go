@@ -1,0 +1,183 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Users online stand newest second first, within one by partition, within one
+// by the bytes of their id, descending.
+
+// onlineCursor is where a walk of the users online stands: the second it began,
+// and the user it reached.
+type onlineCursor struct {
+	began, sec int64
+	part       int
+	user       string
+}
+
+func (c onlineCursor) encode() string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(c.began))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.sec))
+	b = binary.BigEndian.AppendUint16(b, uint16(c.part))
+	return string(append(b, c.user...))
+}
+
+func decodeOnlineCursor(s string) onlineCursor {
+	u := unpacker{s: s} // authenticated: its form is ours
+	return onlineCursor{began: u.ms(), sec: u.ms(), part: int(u.num(2)), user: u.s}
+}
+
+// onlineHead is what is known of one partition's users online.
+type onlineHead struct {
+	seen []rollcall.Seen
+	last onlineCursor // behind which the next part begins; its second 0 at first
+	done bool
+}
+
+// onlineWalk merges the partitions.
+type onlineWalk struct {
+	e     *Engine
+	now   int64
+	args  []string // window, public
+	heads []onlineHead
+	step  int
+	total int
+	began int64
+}
+
+// Online implements [rollcall.Presence].
+func (e *Engine) Online(ctx context.Context, at time.Time, window time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
+	var page rollcall.Page[rollcall.Seen]
+	skip := max(0, r.Number-1) * r.Limit
+	w := &onlineWalk{
+		e: e, now: at.UnixMilli(), args: []string{seconds(window), flag(v == rollcall.Public)},
+		heads: make([]onlineHead, len(e.roots)),
+	}
+	if r.Cursor != "" {
+		w.resume(decodeOnlineCursor(r.Cursor))
+		skip = 0
+	}
+	w.step = min(1000, (skip+r.Limit+1)*2/len(e.roots)+8)
+	if r.Limit == 0 {
+		w.step = 0
+	}
+	if err := w.fill(ctx, true); err != nil {
+		return page, err
+	}
+	page.Total = w.total
+	var last onlineCursor
+	for r.Limit > 0 {
+		p, ok, err := w.next(ctx)
+		if err != nil || !ok {
+			return page, err
+		}
+		h := &w.heads[p]
+		s := h.seen[0]
+		h.seen = h.seen[1:]
+		switch {
+		case skip > 0:
+			skip--
+		case len(page.Items) == r.Limit:
+			page.Next = last.encode()
+			return page, nil
+		default:
+			page.Items = append(page.Items, s)
+			last = onlineCursor{began: w.began, sec: s.LastSeen.Unix(), part: p, user: s.User}
+		}
+	}
+	return page, nil
+}
+
+// resume sets every partition behind a cursor.
+func (w *onlineWalk) resume(c onlineCursor) {
+	w.began = c.began
+	for p := range w.heads {
+		h := &w.heads[p]
+		switch {
+		case p < c.part: // this second of it has been returned
+			h.last = onlineCursor{sec: c.sec - 1}
+		case p == c.part:
+			h.last = onlineCursor{sec: c.sec, user: c.user}
+		default:
+			h.last = onlineCursor{sec: c.sec}
+		}
+	}
+}
+
+// fill asks those partitions for more of which nothing is left; at first, all.
+func (w *onlineWalk) fill(ctx context.Context, first bool) error {
+	var calls []call
+	var parts []int
+	for p := range w.heads {
+		h := &w.heads[p]
+		if h.done || len(h.seen) > 0 {
+			continue
+		}
+		sec := ""
+		if h.last.sec != 0 {
+			sec = fmt.Sprint(h.last.sec)
+		}
+		calls = append(calls, in(p, &w.e.scripts.newest, append(w.args[:2:2], sec, h.last.user, fmt.Sprint(w.step))...))
+		parts = append(parts, p)
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	messages, err := w.e.do(ctx, w.now, calls...)
+	if err != nil {
+		return err
+	}
+	for i, msg := range messages {
+		if err := w.take(&w.heads[parts[i]], msg, first); err != nil {
+			return err
+		}
+	}
+	w.step = min(1000, 2*w.step)
+	return nil
+}
+
+func (w *onlineWalk) take(h *onlineHead, msg rueidis.RedisMessage, first bool) error {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) < 2 {
+		return damaged("a list of users")
+	}
+	if first {
+		n, _ := reply[0].AsInt64()
+		sec, _ := reply[1].AsInt64()
+		w.total += int(n)
+		w.began = max(w.began, sec)
+	}
+	for i := 2; i+1 < len(reply); i += 2 {
+		user, err1 := reply[i].ToString()
+		sec, err2 := reply[i+1].AsInt64()
+		if err1 != nil || err2 != nil {
+			return damaged("a list of users")
+		}
+		h.seen = append(h.seen, rollcall.Seen{User: user, LastSeen: timeOfSec(sec)})
+		h.last = onlineCursor{sec: sec, user: user}
+	}
+	h.done = (len(reply)-2)/2 < w.step
+	return nil
+}
+
+// next returns the partition whose turn it is.
+func (w *onlineWalk) next(ctx context.Context) (int, bool, error) {
+	if err := w.fill(ctx, false); err != nil {
+		return 0, false, err
+	}
+	best := -1
+	for p := range w.heads {
+		h := &w.heads[p]
+		if len(h.seen) > 0 && (best < 0 || h.seen[0].LastSeen.After(w.heads[best].seen[0].LastSeen)) {
+			best = p
+		}
+	}
+	return best, best >= 0, nil
+}

@@ -1,0 +1,141 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// beatStep bounds the users of one script.
+const beatStep = 500
+
+// Beat implements [rollcall.Presence].
+func (e *Engine) Beat(ctx context.Context, at time.Time, users []string) error {
+	byPart := make([][]string, len(e.roots))
+	for _, u := range users {
+		p := e.partOf(u)
+		byPart[p] = append(byPart[p], u)
+	}
+	var calls []call
+	for p, some := range byPart {
+		if len(some) > 1 {
+			slices.Sort(some)
+			some = slices.Compact(some)
+		}
+		for group := range slices.Chunk(some, beatStep) {
+			calls = append(calls, in(p, &e.scripts.beat, group...))
+		}
+	}
+	if len(calls) == 0 {
+		return e.open()
+	}
+	_, err := e.do(ctx, at.UnixMilli(), calls...)
+	e.news.ring()
+	return err
+}
+
+func seconds(d time.Duration) string { return fmt.Sprint(int64(d / time.Second)) }
+
+// Count implements [rollcall.Presence].
+func (e *Engine) Count(ctx context.Context, at time.Time, window time.Duration, v rollcall.Viewer) (int, error) {
+	return e.sum(ctx, at, seconds(window), "0", flag(v == rollcall.Public))
+}
+
+// Known implements [rollcall.Presence].
+func (e *Engine) Known(ctx context.Context, at time.Time) (int, error) {
+	return e.sum(ctx, at, "-1", seconds(e.settings.Retention), "0")
+}
+
+func (e *Engine) sum(ctx context.Context, at time.Time, args ...string) (int, error) {
+	out, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.count, args...)
+	total := 0
+	for _, msg := range out {
+		n, err := msg.AsInt64()
+		if err != nil {
+			return 0, damaged("a count")
+		}
+		total += int(n)
+	}
+	return total, err
+}
+
+// Status implements [rollcall.Presence].
+func (e *Engine) Status(ctx context.Context, at time.Time, window time.Duration, users []string, v rollcall.Viewer) ([]rollcall.Status, error) {
+	return e.status(ctx, at, window, users, v, true)
+}
+
+// status asks for the presence of users, and the number of their sessions if
+// that is wanted.
+func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration, users []string, v rollcall.Viewer, sessions bool) ([]rollcall.Status, error) {
+	parts, places := e.byPart(len(users), func(i int) int { return e.partOf(users[i]) })
+	var calls []call
+	var which [][]int
+	for j, p := range parts {
+		for some := range slices.Chunk(places[j], beatStep) {
+			args := []string{seconds(window), seconds(e.settings.Retention), flag(v == rollcall.Public), flag(sessions)}
+			for _, i := range some {
+				args = append(args, users[i])
+			}
+			calls, which = append(calls, in(p, &e.scripts.status, args...)), append(which, some)
+		}
+	}
+	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]rollcall.Status, len(users))
+	for c, msg := range messages {
+		items, err := msg.ToArray()
+		if err != nil || len(items) != len(which[c]) {
+			return nil, damaged("an answer about presence")
+		}
+		for j, i := range which[c] {
+			s, err := items[j].AsIntSlice()
+			if err != nil || len(s) != 3 {
+				return nil, damaged("an answer about presence")
+			}
+			out[i] = rollcall.Status{User: users[i], Online: s[0] == 1, LastSeen: timeOfSec(s[1]), Sessions: int(s[2])}
+		}
+	}
+	return out, nil
+}
+
+// clearStep bounds how many users one script forgets.
+const clearStep = 500
+
+// Clear implements [rollcall.Presence].
+func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
+	line := max(0, before.Unix())
+	total := 0
+	parts := make([]int, len(e.roots))
+	for p := range parts {
+		parts[p] = p
+	}
+	for len(parts) > 0 {
+		calls := make([]call, len(parts))
+		for i, p := range parts {
+			calls[i] = in(p, &e.scripts.clear, fmt.Sprint(line), fmt.Sprint(clearStep))
+		}
+		messages, err := e.do(ctx, at.UnixMilli(), calls...)
+		if err != nil {
+			return total, err
+		}
+		var rest []int
+		for i, msg := range messages {
+			n, err := msg.AsInt64()
+			if err != nil {
+				return total, damaged("a count")
+			}
+			total += int(n)
+			if n == clearStep {
+				rest = append(rest, parts[i])
+			}
+		}
+		parts = rest
+	}
+	e.news.ring()
+	return total, nil
+}

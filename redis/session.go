@@ -1,0 +1,321 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Begin implements [rollcall.Sessions].
+func (e *Engine) Begin(ctx context.Context, at time.Time, b rollcall.Begin) (rollcall.Begun, error) {
+	if b.Session.Kind != "" {
+		if err := e.knowKind(ctx, b.Session.Kind); err != nil {
+			return rollcall.Begun{}, err
+		}
+	}
+	now := at.UnixMilli()
+	claimed, err := e.claim(ctx, now, &b)
+	if err != nil {
+		return rollcall.Begun{}, err
+	}
+	begun, err := e.begin(ctx, now, &b)
+	if err != nil && claimed && !errors.Is(err, rollcall.ErrUnavailable) {
+		err = errors.Join(err, e.unclaim(ctx, &b)) // a login that was refused holds no key
+	}
+	return begun, err
+}
+
+// claimKey is the key under which a retry key is claimed. It lies in the
+// partition that the key itself leads to, so that one claim holds against
+// logins of all users.
+func (e *Engine) claimKey(r *rollcall.Retry) string {
+	return e.of(e.home(uint16(r.Key[0])<<8|uint16(r.Key[1])), "claim:"+string(r.Key[:]))
+}
+
+// claim takes a retry key for a request; it reports whether it is new.
+func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.Begin) (bool, error) {
+	if b.Retry == nil {
+		return false, nil
+	}
+	msg, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.claim,
+		string(b.Retry.Request[:]), fmt.Sprint(now), fmt.Sprint(e.settings.RetryKeep.Milliseconds())))
+	if err != nil {
+		return false, err
+	}
+	n, err := msg.AsInt64()
+	if err == nil && n == 0 {
+		err = errRetryTaken()
+	}
+	return n == 1, err
+}
+
+func (e *Engine) unclaim(ctx context.Context, b *rollcall.Begin) error {
+	_, err := e.one(ctx, 0, plain(func() rueidis.Completed { return e.client.B().Del().Key(e.claimKey(b.Retry)).Build() }))
+	return err
+}
+
+func errRetryTaken() error {
+	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "idempotency_key", Detail: "was used for another login"}
+}
+
+func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollcall.Begun, error) {
+	var out rollcall.Begun
+	s := &b.Session
+	var random, home packer
+	random.u64(b.Random)
+	home.u16(uint16(rollcall.HashUser(s.User)))
+	day, retry, request, nonce := "", "", "", ""
+	if b.MarkToday {
+		day = fmt.Sprint(int32(b.Today))
+	}
+	if b.Retry != nil {
+		retry, request, nonce = string(b.Retry.Key[:]), string(b.Retry.Request[:]), string(b.Retry.Nonce[:])
+	}
+	c := in(e.partOf(s.User), &e.scripts.begin,
+		packPolicies(b.Policies.List()), s.User, string(b.BanKey[:]), s.Kind, s.Name, s.App, s.Device, s.DeviceID,
+		addrText(s.IP), packRest(s), tokenText(b.Token), random.text(), home.text(), day,
+		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(e.kinds.has(rollcall.DefaultKind)))
+	c.once = b.Retry == nil
+	msg, err := e.confirmed(ctx, now, c)
+	if err != nil {
+		return out, err
+	}
+	defer e.news.ring()
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) == 0 {
+		return out, damaged("the answer to a login")
+	}
+	switch status, _ := reply[0].ToString(); status {
+	case "ok":
+		r, err := unpackLive(reply)
+		out.Session, out.Ended = r.Session, replaced(reply[5])
+		return out, err
+	case "again":
+		return replayed(reply)
+	case "banned":
+		return out, bannedError(b.BanKey, reply[1])
+	case "limit":
+		n, _ := reply[1].AsInt64()
+		return out, &rollcall.Error{Code: rollcall.CodeSessionLimit, Detail: fmt.Sprintf("the limit of %d sessions is reached", n)}
+	case "conflict":
+		return out, errRetryTaken()
+	case "kind": // asked for once in a server's life
+		if err := e.knowKind(ctx, rollcall.DefaultKind); err != nil {
+			return out, err
+		}
+		return e.begin(ctx, now, b)
+	default:
+		return out, damaged("the answer to a login")
+	}
+}
+
+func replaced(packed rueidis.RedisMessage) []rollcall.Ended {
+	text, _ := packed.ToString()
+	var out []rollcall.Ended
+	for _, id := range idsOf(text) {
+		out = append(out, rollcall.Ended{ID: id, Cause: rollcall.CauseReplaced})
+	}
+	return out
+}
+
+// replayed reads the answer to a login that was made before.
+func replayed(reply []rueidis.RedisMessage) (rollcall.Begun, error) {
+	var out rollcall.Begun
+	if len(reply) != 4 {
+		return out, damaged("the answer to a login")
+	}
+	nonce, _ := reply[1].ToString()
+	copy(out.Nonce[:], nonce)
+	out.Ended = replaced(reply[2])
+	r, err := unpackFound(reply[3])
+	out.Session = r.Session
+	out.Replayed = err == nil
+	return out, err
+}
+
+func bannedError(key rollcall.BanKey, msg rueidis.RedisMessage) error {
+	blob, _ := msg.ToString()
+	ban, err := unpackBan(string(key[:]), blob)
+	if err != nil {
+		return err
+	}
+	return &rollcall.Error{
+		Code: rollcall.CodeUserBanned, Reason: ban.Reason,
+		Detail: "banned until " + ban.Until.Format(time.RFC3339),
+	}
+}
+
+// unpackLive reads {'live', id, record, seen, expires}.
+func unpackLive(reply []rueidis.RedisMessage) (record, error) {
+	if len(reply) < 5 {
+		return record{}, damaged("a session")
+	}
+	id, _ := reply[1].ToString()
+	blob, _ := reply[2].ToString()
+	seen, err1 := reply[3].AsInt64()
+	expires, err2 := reply[4].AsInt64()
+	if err1 != nil || err2 != nil {
+		return record{}, damaged("a session")
+	}
+	return unpackRecord(idOf(id), blob, seen, expires)
+}
+
+// unpackFound reads what lookup.lua says of a session: one that lives, one with
+// End set, or CodeNotFound.
+func unpackFound(msg rueidis.RedisMessage) (record, error) {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) == 0 {
+		return record{}, damaged("a session")
+	}
+	switch status, _ := reply[0].ToString(); {
+	case status == "live":
+		return unpackLive(reply)
+	case status == "late" && len(reply) == 7:
+		r, err := unpackLive(reply)
+		end, _ := reply[5].AsInt64()
+		cause, _ := reply[6].ToString()
+		r.End = &rollcall.End{At: timeOf(end), Cause: rollcall.Cause(cause)}
+		return r, err
+	case status == "ended" && len(reply) == 3:
+		id, _ := reply[1].ToString()
+		blob, _ := reply[2].ToString()
+		return unpackEnd(idOf(id), blob)
+	case status == "unknown":
+		return record{}, rollcall.NotFound("session")
+	default:
+		return record{}, damaged("a session")
+	}
+}
+
+// touchStep bounds the references of one script.
+const touchStep = 200
+
+// Touch implements [rollcall.Sessions].
+func (e *Engine) Touch(ctx context.Context, at time.Time, refs []rollcall.Ref, policies *rollcall.Policies) ([]rollcall.Touched, error) {
+	packed := packPolicies(policies.List())
+	out := make([]rollcall.Touched, len(refs))
+	err := e.eachRef(ctx, at, refs, &e.scripts.touch, []string{packed}, func(i int, msg rueidis.RedisMessage) error {
+		r, err := unpackFound(msg)
+		if err != nil && rollcall.CodeOf(err) != rollcall.CodeNotFound {
+			return err
+		}
+		out[i] = rollcall.Touched{Live: err == nil && r.End == nil, Session: r.Session}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.news.ring()
+	return out, nil
+}
+
+// eachRef runs a script that takes references, in bounded steps, and hands on
+// what it says of each.
+func (e *Engine) eachRef(ctx context.Context, at time.Time, refs []rollcall.Ref, s *script, args []string, each func(i int, msg rueidis.RedisMessage) error) error {
+	parts, places := e.byPart(len(refs), func(i int) int { return e.homeOf(refs[i]) })
+	var calls []call
+	var which [][]int
+	for j, p := range parts {
+		for from := 0; from < len(places[j]); from += touchStep {
+			some := places[j][from:min(len(places[j]), from+touchStep)]
+			list := append([]string(nil), args...)
+			for _, i := range some {
+				list = append(list, refText(refs[i]))
+			}
+			calls, which = append(calls, in(p, s, list...)), append(which, some)
+		}
+	}
+	out, err := e.do(ctx, at.UnixMilli(), calls...)
+	if err != nil {
+		return err
+	}
+	for c, msg := range out {
+		found, err := msg.ToArray()
+		if err != nil || len(found) != len(which[c]) {
+			return damaged("an answer about sessions")
+		}
+		for j, i := range which[c] {
+			if err := each(i, found[j]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return "0"
+}
+
+// lookup finds one session.
+func (e *Engine) lookup(ctx context.Context, at time.Time, ref rollcall.Ref, v rollcall.Viewer) (r record, err error) {
+	err = e.eachRef(ctx, at, []rollcall.Ref{ref}, &e.scripts.lookup, []string{flag(v == rollcall.Public), "0"}, func(_ int, msg rueidis.RedisMessage) error {
+		r, err = unpackFound(msg)
+		return err
+	})
+	return r, err
+}
+
+// Lookup implements [rollcall.Sessions].
+func (e *Engine) Lookup(ctx context.Context, at time.Time, ref rollcall.Ref, v rollcall.Viewer) (rollcall.Session, error) {
+	r, err := e.lookup(ctx, at, ref, v)
+	return r.Session, err
+}
+
+// UpdateSession implements [rollcall.Sessions].
+func (e *Engine) UpdateSession(ctx context.Context, at time.Time, id rollcall.SessionID, p rollcall.SessionPatch) (rollcall.Session, error) {
+	return e.change(ctx, at, id, func(r *record) {
+		if p.Name != nil {
+			r.Name = *p.Name
+		}
+		if p.App != nil {
+			r.App = *p.App
+		}
+		if p.Attrs != nil {
+			r.Attrs = *p.Attrs
+		}
+	})
+}
+
+// Rotate implements [rollcall.Sessions].
+func (e *Engine) Rotate(ctx context.Context, at time.Time, id rollcall.SessionID, token rollcall.TokenHash) (rollcall.Session, error) {
+	return e.change(ctx, at, id, func(r *record) { r.token = tokenText(token) })
+}
+
+// change rewrites a live session: it reads it, and replaces it if nobody else
+// did meanwhile.
+func (e *Engine) change(ctx context.Context, at time.Time, id rollcall.SessionID, edit func(*record)) (rollcall.Session, error) {
+	for {
+		r, err := e.lookup(ctx, at, rollcall.Ref{ID: id}, rollcall.Truth)
+		if err != nil {
+			return r.Session, err
+		}
+		if r.End != nil {
+			return r.Session, rollcall.SessionEndedError(r.End)
+		}
+		before := r.pack()
+		edit(&r)
+		msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.home(id.Home()), &e.scripts.change, idText(id), before, r.pack()))
+		if err != nil {
+			return r.Session, err
+		}
+		if reply, err := msg.ToArray(); err == nil && len(reply) == 1 {
+			if status, _ := reply[0].ToString(); status == "again" {
+				continue
+			}
+		}
+		after, err := unpackFound(msg)
+		if err == nil && after.End != nil {
+			err = rollcall.SessionEndedError(after.End)
+		}
+		return after.Session, err
+	}
+}

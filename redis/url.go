@@ -1,0 +1,180 @@
+package redis
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// address is what a URL says.
+type address struct {
+	sentinel, cluster bool
+	encrypted         bool
+	user, password    string
+	hosts             []string
+	master            string
+	db                int
+	query             url.Values
+}
+
+func badURL(format string, args ...any) error {
+	return rollcall.Invalid("redis.url", format, args...)
+}
+
+// parseURL reads a URL. Its errors never show the password.
+func parseURL(text string) (address, error) {
+	var a address
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return a, badURL("begins with redis://, redis+cluster:// or redis+sentinel://, or with rediss for encryption")
+	}
+	base, kind, _ := strings.Cut(scheme, "+")
+	a.encrypted = base == "rediss"
+	a.cluster, a.sentinel = kind == "cluster", kind == "sentinel"
+	if (base != "redis" && base != "rediss") || (kind != "" && !a.cluster && !a.sentinel) {
+		return a, badURL("has a scheme that is not known: %q", scheme)
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	var err error
+	if a.query, err = url.ParseQuery(query); err != nil {
+		return a, badURL("has a query that cannot be read")
+	}
+	authority, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		user, password, _ := strings.Cut(authority[:at], ":")
+		var err2 error
+		a.user, err = url.PathUnescape(user)
+		a.password, err2 = url.PathUnescape(password)
+		if err != nil || err2 != nil {
+			return a, badURL("has a user or a password with a %% that is no escape")
+		}
+		authority = authority[at+1:]
+	}
+	if err := a.readHosts(authority); err != nil {
+		return a, err
+	}
+	if err := a.readPath(path); err != nil {
+		return a, err
+	}
+	for name := range a.query {
+		switch name {
+		case "ca", "cert", "key", "server_name", "sentinel_user", "sentinel_password":
+		default:
+			return a, badURL("has an option that is not known: %q", name)
+		}
+	}
+	return a, nil
+}
+
+func (a *address) readHosts(text string) error {
+	port := "6379"
+	if a.sentinel {
+		port = "26379"
+	}
+	for h := range strings.SplitSeq(text, ",") {
+		host, p, err := net.SplitHostPort(h)
+		if err != nil {
+			host, p = strings.Trim(h, "[]"), port
+		}
+		if host == "" {
+			return badURL("names no host")
+		}
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return badURL("has a port that is none: %q", p)
+		}
+		a.hosts = append(a.hosts, net.JoinHostPort(host, p))
+	}
+	if len(a.hosts) > 1 && !a.cluster && !a.sentinel {
+		return badURL("names several servers: use redis+cluster:// or redis+sentinel://")
+	}
+	return nil
+}
+
+func (a *address) readPath(path string) error {
+	if a.sentinel {
+		a.master, path, _ = strings.Cut(path, "/")
+		if a.master == "" {
+			return badURL("needs the name of the master the sentinels watch: redis+sentinel://host:port/NAME")
+		}
+	}
+	if path == "" {
+		return nil
+	}
+	db, err := strconv.Atoi(path)
+	switch {
+	case err != nil || db < 0:
+		return badURL("has a database that is no number: %q", path)
+	case a.cluster && db != 0:
+		return badURL("names a database, and a Cluster has none but 0")
+	}
+	a.db = db
+	return nil
+}
+
+// option makes the client's options.
+func (a *address) option(timeout time.Duration) (rueidis.ClientOption, error) {
+	o := rueidis.ClientOption{
+		InitAddress: a.hosts, Username: a.user, Password: a.password, SelectDB: a.db,
+		ClientName: "rollcall", DisableCache: true,
+		ForceSingleClient: !a.cluster && !a.sentinel,
+		ConnWriteTimeout:  timeout,
+		Dialer:            net.Dialer{Timeout: timeout, KeepAlive: time.Second},
+		RetryDelay:        func(attempts int, _ rueidis.Completed, _ error) time.Duration { return backoff(attempts) },
+	}
+	if a.cluster {
+		o.ClusterOption.ShardsRefreshInterval = 5 * time.Second
+	}
+	if a.encrypted {
+		config, err := a.tls()
+		if err != nil {
+			return o, err
+		}
+		o.TLSConfig = config
+	}
+	if a.sentinel {
+		o.Sentinel = rueidis.SentinelOption{
+			MasterSet: a.master, TLSConfig: o.TLSConfig, Dialer: o.Dialer,
+			Username: a.query.Get("sentinel_user"), Password: a.query.Get("sentinel_password"),
+			TopologyRefreshInterval: time.Second,
+		}
+	}
+	return o, nil
+}
+
+func (a *address) tls() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.query.Get("server_name")}
+	if c.ServerName == "" && len(a.hosts) == 1 {
+		c.ServerName, _, _ = net.SplitHostPort(a.hosts[0])
+	}
+	if file := a.query.Get("ca"); file != "" {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return nil, &rollcall.Error{Code: rollcall.CodeInvalidArgument, Field: "redis.url", Detail: "the file of ca cannot be read", Err: err}
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, badURL("the file of ca holds no certificate")
+		}
+	}
+	cert, key := a.query.Get("cert"), a.query.Get("key")
+	if (cert == "") != (key == "") {
+		return nil, badURL("cert and key belong together")
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, &rollcall.Error{Code: rollcall.CodeInvalidArgument, Field: "redis.url", Detail: "cert and key cannot be used", Err: err}
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

@@ -1,0 +1,159 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// User implements [rollcall.Users].
+func (e *Engine) User(ctx context.Context, user string) (rollcall.User, error) {
+	p := e.partOf(user)
+	out, err := e.do(ctx, 0,
+		plain(func() rueidis.Completed {
+			return e.client.B().Hmget().Key(e.of(p, "user:"+user)).Field("kind", "name").Build()
+		}),
+		plain(func() rueidis.Completed {
+			return e.client.B().Sismember().Key(e.of(p, "hidden")).Member(user).Build()
+		}))
+	if err != nil {
+		return rollcall.User{}, err
+	}
+	fields, err := out[0].ToArray()
+	if err != nil {
+		return rollcall.User{}, damaged("a user")
+	}
+	return unpackUser(user, append(fields, out[1]))
+}
+
+// unpackUser reads {kind, name, invisible}.
+func unpackUser(id string, reply []rueidis.RedisMessage) (rollcall.User, error) {
+	u := rollcall.User{ID: id, Kind: rollcall.DefaultKind}
+	if len(reply) != 3 {
+		return u, damaged("a user")
+	}
+	kind, _ := reply[0].ToString() // nil if it was never set
+	u.Name, _ = reply[1].ToString()
+	n, err := reply[2].AsInt64()
+	if err != nil {
+		return u, damaged("a user")
+	}
+	u.Kind, u.Invisible = cmp.Or(kind, u.Kind), n == 1
+	return u, nil
+}
+
+// PutUser implements [rollcall.Users].
+func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollcall.UserPatch) (rollcall.User, error) {
+	args := []string{user}
+	if p.Kind != nil {
+		if err := e.knowKind(ctx, cmp.Or(*p.Kind, rollcall.DefaultKind)); err != nil {
+			return rollcall.User{}, err
+		}
+		args = append(args, "kind", *p.Kind)
+	}
+	if p.Name != nil {
+		args = append(args, "name", *p.Name)
+	}
+	if p.Invisible != nil {
+		args = append(args, "invisible", flag(*p.Invisible))
+	}
+	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.user, args...))
+	if err != nil {
+		return rollcall.User{}, err
+	}
+	e.news.ring()
+	reply, err := msg.ToArray()
+	if err != nil {
+		return rollcall.User{}, damaged("a user")
+	}
+	return unpackUser(user, reply)
+}
+
+// Unban implements [rollcall.Users].
+func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollcall.BanKey) (bool, error) {
+	msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.unban, user, string(key[:])))
+	if err != nil {
+		return false, err
+	}
+	e.news.ring()
+	n, err := msg.AsInt64()
+	return n == 1, err
+}
+
+// BanOf implements [rollcall.Users].
+func (e *Engine) BanOf(ctx context.Context, at time.Time, user string, key rollcall.BanKey) (rollcall.Ban, bool, error) {
+	p := e.partOf(user)
+	msg, err := e.one(ctx, at.UnixMilli(), plain(func() rueidis.Completed {
+		return e.client.B().Hget().Key(e.of(p, "bans")).Field(string(key[:])).Build()
+	}))
+	if err != nil || msg.IsNil() {
+		return rollcall.Ban{}, false, err
+	}
+	blob, _ := msg.ToString()
+	ban, err := unpackBan(string(key[:]), blob)
+	if err != nil || !at.Before(ban.Until) {
+		return rollcall.Ban{}, false, err
+	}
+	return ban, true, nil
+}
+
+// Bans implements [rollcall.Users].
+func (e *Engine) Bans(ctx context.Context, at time.Time, r rollcall.PageRequest) (rollcall.Page[rollcall.Ban], error) {
+	var page rollcall.Page[rollcall.Ban]
+	calls := make([]call, len(e.roots))
+	for p := range calls {
+		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "bans")).Build() })
+	}
+	out, err := e.do(ctx, at.UnixMilli(), calls...)
+	if err != nil {
+		return page, err
+	}
+	var bans []rollcall.Ban
+	for _, msg := range out {
+		all, err := msg.AsStrMap()
+		if err != nil {
+			return page, damaged("the bans")
+		}
+		for key, blob := range all {
+			ban, err := unpackBan(key, blob)
+			if err != nil {
+				return page, err
+			}
+			if at.Before(ban.Until) {
+				bans = append(bans, ban)
+			}
+		}
+	}
+	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })
+	return pageOf(bans, r, banPlace), nil
+}
+
+// banPlace orders bans: by user, then key.
+func banPlace(b rollcall.Ban) string { return b.User + "\x00" + string(b.Key[:]) }
+
+// pageOf cuts a page out of a whole list whose places ascend; the place of the
+// last item is the cursor.
+func pageOf[T any](all []T, r rollcall.PageRequest, place func(T) string) rollcall.Page[T] {
+	page := rollcall.Page[T]{Total: len(all)}
+	from := min(len(all), max(0, r.Number-1)*r.Limit)
+	if r.Cursor != "" {
+		from, _ = slices.BinarySearchFunc(all, r.Cursor, func(item T, cursor string) int {
+			if place(item) <= cursor {
+				return -1
+			}
+			return 1
+		})
+	}
+	to := min(len(all), from+r.Limit)
+	page.Items = append(page.Items, all[from:to]...)
+	if r.Limit > 0 && to < len(all) {
+		page.Next = place(all[to-1])
+	}
+	return page
+}
