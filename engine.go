@@ -21,7 +21,9 @@ import (
 //     touches, of which a crash may lose the last second. A command that
 //     returned an error of CodeUnavailable or CodeStorageFull changed nothing
 //     that a later read shows, unless the error came from waiting for
-//     durability, after which the engine refuses writes until it has recovered.
+//     durability, after which the engine refuses writes until it has recovered,
+//     or, on a distributed engine, from an answer that did not come: then the
+//     command may have been carried out, once.
 //   - Events a command causes are appended in the same atomic step.
 //   - Strings and slices returned belong to the caller.
 type Engine interface {
@@ -60,9 +62,20 @@ type Engine interface {
 	Close() error
 }
 
+// Timekeeper is an engine that knows the time that decides better than the
+// system does: a distributed one, whose servers have to agree on it. [New] goes
+// by its clock unless it is given another.
+type Timekeeper interface {
+	Clock() Clock
+}
+
 // Settings are the rules of the domain that an engine must know.
 type Settings struct {
-	Timezone       string        // IANA name
+	Timezone string // IANA name
+	// SecretID stands for the secret, "" for one that is made anew each time. A
+	// distributed engine refuses another one than its data was created with,
+	// with CodeConflict: servers that share data must share the secret.
+	SecretID       string
 	Window         time.Duration // default window: decides user.online and user.offline
 	OfflineGrace   time.Duration // added to Window before a user is announced offline
 	Retention      time.Duration // last-seen times older than this are forgotten

@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"encoding/hex"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -9,8 +10,9 @@ import (
 
 // Options configure a [Roll]. The zero value works.
 type Options struct {
-	// Clock tells the time. With nil, the system's clock is used and the engine
-	// is ticked every second until Close; with a clock of your own, call Tick.
+	// Clock tells the time. With nil, the engine's clock is used if it is a
+	// [Timekeeper], else the system's, and the engine is ticked every second
+	// until Close; with a clock of your own, call Tick.
 	Clock Clock
 	// Secret keys cursors, beat keys and the hashes under which bans are kept;
 	// at least 32 bytes. With nil a random one is made, which is enough for one
@@ -89,12 +91,21 @@ const (
 // after the Roll.
 func New(engine Engine, o Options) (*Roll, error) {
 	system := o.Clock == nil
+	if keeper, ok := engine.(Timekeeper); ok && system {
+		o.Clock = keeper.Clock()
+	}
+	lasting := o.Secret != nil
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
 	s := &service{engine: engine, clock: o.Clock, secret: o.Secret, opts: o, life: newLifetime(), ticked: make(chan struct{})}
 	s.policies.Store(o.Policies)
-	if err := engine.Configure(s.life, o.settings()); err != nil {
+	settings := o.settings()
+	if lasting {
+		id := s.keyed("secret id")
+		settings.SecretID = hex.EncodeToString(id[:8])
+	}
+	if err := engine.Configure(s.life, settings); err != nil {
 		return nil, err
 	}
 	r := &Roll{service: s, viewer: Truth}

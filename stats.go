@@ -1,5 +1,7 @@
 package rollcall
 
+import "time"
+
 // Stats describes an engine and what it holds.
 type Stats struct {
 	Engine     string // "local", "redis"
@@ -13,6 +15,9 @@ type Stats struct {
 	Memory     []MemoryPart // where the memory went
 	DiskBytes  int64
 	Refusing   string // why writes are refused; "" while they are not
+	// ClockOffset is how far the clock that decides is ahead of this machine's;
+	// 0 on an embedded engine.
+	ClockOffset time.Duration
 }
 
 // MemoryPart is the memory of one structure.

@@ -57,7 +57,7 @@ func newKeyText() string {
 }
 
 // keyed derives a value from the secret for one purpose.
-func (r *Roll) keyed(purpose string, parts ...[]byte) [sha256.Size]byte {
+func (r *service) keyed(purpose string, parts ...[]byte) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, r.secret)
 	mac.Write([]byte(purpose))
 	for _, p := range parts {

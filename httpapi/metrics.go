@@ -122,6 +122,7 @@ func gaugesOf(stats rollcall.Stats) prometheus.Gatherer {
 		{"memory_bytes", "Memory of the engine's structures.", float64(stats.MemoryBytes())},
 		{"disk_bytes", "Size of the data directory.", float64(stats.DiskBytes)},
 		{"refusing_writes", "1 while writes are refused.", float64(refusing)},
+		{"clock_offset_seconds", "How far the clock that decides is ahead of this machine's.", stats.ClockOffset.Seconds()},
 	} {
 		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "rollcall_" + g.name, Help: g.help})
 		gauge.Set(g.value)

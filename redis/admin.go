@@ -103,20 +103,16 @@ func (e *Engine) DeleteKey(ctx context.Context, id string) error {
 // whichever are more: there is no list of all. Memory is that of the servers,
 // with whatever else they hold.
 func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
-	st := rollcall.Stats{Engine: "redis", Partitions: len(e.roots)}
-	var calls []call
+	st := rollcall.Stats{Engine: "redis", Partitions: len(e.roots), ClockOffset: e.ClockOffset()}
+	calls := make([]call, 0, 5*len(e.roots))
 	for p := range e.roots {
-		for _, build := range []func(key string) rueidis.Completed{
-			func(string) rueidis.Completed { return e.client.B().Zcard().Key(e.of(p, "seen")).Build() },
-			func(string) rueidis.Completed { return e.client.B().Hlen().Key(e.of(p, "num")).Build() },
-			func(string) rueidis.Completed { return e.client.B().Zcard().Key(e.of(p, "login")).Build() },
-			func(string) rueidis.Completed { return e.client.B().Hlen().Key(e.of(p, "bans")).Build() },
-			func(string) rueidis.Completed {
-				return e.client.B().Hmget().Key(e.of(p, "part")).Field("edges", "gaps").Build()
-			},
-		} {
-			calls = append(calls, plain(func() rueidis.Completed { return build("") }))
-		}
+		b := e.client.B
+		calls = append(calls,
+			plain(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "seen")).Build() }),
+			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "num")).Build() }),
+			plain(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "login")).Build() }),
+			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "bans")).Build() }),
+			plain(func() rueidis.Completed { return b().Hmget().Key(e.of(p, "part")).Field("edges", "gaps").Build() }))
 	}
 	out, err := e.do(ctx, 0, calls...)
 	if err != nil {

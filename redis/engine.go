@@ -142,7 +142,17 @@ func (e *Engine) meta(ctx context.Context, fields ...string) ([]string, error) {
 // Configure implements [rollcall.Engine].
 func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 	e.ready.Store(true)
-	stands, err := e.meta(ctx, "timezone", s.Timezone)
+	fields := []string{"timezone", s.Timezone}
+	if s.SecretID != "" {
+		fields = append(fields, "secret", s.SecretID)
+	}
+	stands, err := e.meta(ctx, fields...)
+	if err == nil && s.SecretID != "" && stands[1] != s.SecretID {
+		err = &rollcall.Error{
+			Code: rollcall.CodeConflict, Field: "secret",
+			Detail: "is another one than that of the servers that made the data: all servers on one Redis need the same",
+		}
+	}
 	if err == nil && stands[0] != s.Timezone {
 		err = &rollcall.Error{
 			Code: rollcall.CodeConflict, Field: "timezone",

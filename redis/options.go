@@ -50,6 +50,16 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Check returns what is wrong with the options, without connecting.
+func (o *Options) Check() error {
+	filled := *o
+	if err := filled.fill(); err != nil {
+		return err
+	}
+	_, err := parseURL(o.URL)
+	return err
+}
+
 func (o *Options) fill() error {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix

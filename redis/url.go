@@ -178,3 +178,19 @@ func (a *address) tls() (*tls.Config, error) {
 	}
 	return c, nil
 }
+
+// Where names the servers and the prefix, without user and password.
+func (o *Options) Where() string {
+	a, err := parseURL(o.URL)
+	if err != nil {
+		return "Redis"
+	}
+	kind := ""
+	switch {
+	case a.cluster:
+		kind = "Cluster "
+	case a.sentinel:
+		kind = "Sentinel "
+	}
+	return "Redis " + kind + strings.Join(a.hosts, ",") + ", keys " + o.Prefix + ":…"
+}

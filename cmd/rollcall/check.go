@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,11 +28,14 @@ func (c *checkCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if conf.redis != nil {
+		return usageError{errors.New("check reads a data directory, and with engine redis the data is in Redis")}
+	}
 	dir := filepath.Join(conf.dataDir, storeDir)
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("there is no data in %s", conf.dataDir)
 	}
-	report, err := local.Check(dir, conf.engine)
+	report, err := local.Check(dir, conf.local)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/httpapi"
 	"github.com/rollcall/rollcall/local"
+	"github.com/rollcall/rollcall/redis"
 )
 
 // config is the configuration, read and checked.
@@ -28,7 +29,8 @@ type config struct {
 	secret    []byte
 	logLevel  slog.Level
 	logFormat string
-	engine    local.Options
+	local     local.Options
+	redis     *redis.Options // nil for the embedded engine
 	roll      rollcall.Options
 	http      httpapi.Options
 }
@@ -64,7 +66,7 @@ func (r *configReader) read() *config {
 		adminKey: r.get("admin_key"), logFormat: r.oneOf("log.format", "", "text", "json"),
 	}
 	if r.oneOf("engine", "local", "redis") == "redis" {
-		r.fault("engine", "this build has the local engine only")
+		c.redis = r.redis()
 	}
 	if (c.tlsCert == "") != (c.tlsKey == "") {
 		r.fault("tls.cert", "tls.cert and tls.key go together")
@@ -73,7 +75,7 @@ func (r *configReader) read() *config {
 		r.fault("log.level", "must be debug, info, warn or error, is %q", r.get("log.level"))
 	}
 	c.secret = r.secret()
-	c.engine.Durability = local.Durability(r.oneOf("durability", "always", "interval"))
+	c.local.Durability = local.Durability(r.oneOf("durability", "always", "interval"))
 	c.roll = r.roll()
 	c.http = r.http()
 	if c.http.Auth == httpapi.AuthOff && !loopback(c.listen) {
@@ -112,6 +114,29 @@ func (r *configReader) roll() rollcall.Options {
 	}
 	o.EventsAge, o.EventsCount = r.eventsKeep()
 	return o
+}
+
+func (r *configReader) redis() *redis.Options {
+	o := &redis.Options{
+		URL: r.get("redis.url"), Prefix: r.get("redis.prefix"),
+		Partitions: r.number("redis.partitions"), Wait: r.number("redis.wait"),
+		Timeout: r.duration("redis.timeout", 100*time.Millisecond, time.Minute),
+	}
+	if err := o.Check(); err != nil {
+		var e *rollcall.Error
+		if errors.As(err, &e) {
+			r.fault(e.Field, "%s", e.Detail)
+		}
+	}
+	return o
+}
+
+func (r *configReader) number(key string) int {
+	n, err := strconv.Atoi(r.get(key))
+	if err != nil {
+		r.fault(key, "must be a number, is %q", r.get(key))
+	}
+	return n
 }
 
 func (r *configReader) eventsKeep() (time.Duration, int) {

@@ -9,12 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/local"
 )
 
 // The files beside the store in the data directory, readable by their owner
@@ -24,33 +20,6 @@ const (
 	secretFile = "secret"
 	keyFile    = "admin.key"
 )
-
-// openEngine opens the store in the data directory, making both if need be.
-func (c *config) openEngine(a *app) (*local.Engine, error) {
-	if err := os.MkdirAll(c.dataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
-	}
-	opts := c.engine
-	if isTerminal(a.stderr) {
-		opts.Progress = loading(a)
-	}
-	return local.Open(filepath.Join(c.dataDir, storeDir), opts)
-}
-
-// loading shows how far opening has come, once it takes more than 2 s.
-func loading(a *app) func(ready, total int) {
-	start := time.Now()
-	var bar *progressbar.ProgressBar
-	return func(ready, total int) {
-		if bar == nil && time.Since(start) > 2*time.Second {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(a.stderr),
-				progressbar.OptionSetDescription("opening the data"), progressbar.OptionClearOnFinish())
-		}
-		if bar != nil {
-			_ = bar.Set(ready) // it only shows
-		}
-	}
-}
 
 // openRoll opens the service on an engine, with the secret of the data
 // directory unless one is configured.

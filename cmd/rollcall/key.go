@@ -83,7 +83,7 @@ func (h *keyholder) openKeys(a *app) (keys, error) {
 // localKeys are the keys of a data directory.
 type localKeys struct {
 	app    *app
-	engine *local.Engine
+	engine rollcall.Engine
 	roll   *rollcall.Roll
 }
 

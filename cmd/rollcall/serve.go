@@ -15,7 +15,6 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/httpapi"
-	"github.com/rollcall/rollcall/local"
 )
 
 type serveCmd struct{ settings }
@@ -37,7 +36,7 @@ type server struct {
 	cmd    *serveCmd
 	config *config
 	log    *slog.Logger
-	engine *local.Engine
+	engine rollcall.Engine
 	roll   *rollcall.Roll
 	api    *httpapi.Server
 	http   *http.Server
@@ -86,7 +85,7 @@ func (s *server) open() error {
 	}
 	conf := s.config
 	conf.roll.Observer = metrics
-	conf.engine.Logger = s.log
+	conf.log(s.log)
 	if s.engine, err = conf.openEngine(s.app); err != nil {
 		return err
 	}

@@ -193,7 +193,9 @@ func TestWhatCannotBeServedIsSaid(t *testing.T) {
 		"--listen " + strings.TrimPrefix(s.base, "http://"): "address already in use",
 		"--listen 127.0.0.1:0 --data-dir " + dir:            "in use by another process: stop the server first",
 		"--listen 127.0.0.1:0 --admin-key short":            "admin_key must be rck_",
-		"--engine redis":                                    "this build has the local engine only",
+		"--engine redis":                                    "redis.url: is required",
+		"--engine redis --redis-url redis://h:p@ss:0":       "redis.url: has a port that is none",
+		"--engine redis --redis-url redis://127.0.0.1:1":    "Redis does not answer",
 	} {
 		var log bytes.Buffer
 		code := run(&app{ctx: t.Context(), stdout: io.Discard, stderr: &log},

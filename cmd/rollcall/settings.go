@@ -24,7 +24,12 @@ type settings struct {
 	TLSCert      string `key:"tls.cert" name:"tls-cert" help:"Certificate file; with tls-key, turns on HTTPS."`
 	TLSKey       string `key:"tls.key" name:"tls-key" help:"Key file of the certificate."`
 	DataDir      string `key:"data_dir" name:"data-dir" def:"./rollcall-data" placeholder:"./rollcall-data" help:"Where the data is."`
-	Engine       string `key:"engine" def:"local" placeholder:"local" help:"Engine: local."`
+	Engine       string `key:"engine" def:"local" placeholder:"local" help:"Engine: local, or redis with redis.url."`
+	RedisURL     string `key:"redis.url" name:"redis-url" secret:"" placeholder:"URL" help:"redis://, redis+cluster:// or redis+sentinel://; rediss for TLS."`
+	RedisPrefix  string `key:"redis.prefix" name:"redis-prefix" def:"rc" placeholder:"rc" help:"Beginning of every key in Redis."`
+	RedisParts   string `key:"redis.partitions" name:"redis-partitions" def:"64" placeholder:"64" help:"Partitions of new data in Redis: a power of two."`
+	RedisWait    string `key:"redis.wait" name:"redis-wait" def:"0" placeholder:"0" help:"Replicas that must confirm logins, ends and bans."`
+	RedisTimeout string `key:"redis.timeout" name:"redis-timeout" def:"3s" placeholder:"3s" help:"Longest a command waits for Redis."`
 	Auth         string `key:"auth" def:"keys" placeholder:"keys" help:"keys, or off on a loopback address."`
 	AdminKey     string `key:"admin_key" name:"admin-key" secret:"" help:"First admin key: rck_ and at least 32 characters."`
 	Secret       string `key:"secret" secret:"" help:"32 bytes in hex or base64 (default: made on the first run)."`
