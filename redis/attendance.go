@@ -29,31 +29,35 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 			}
 		}
 	}
-	unknown := false
-	err = e.eachMark(ctx, at, in(0, &e.scripts.mark, flag(e.kinds.has(rollcall.DefaultKind))), marks, func(msg rueidis.RedisMessage) error {
+	var rest []rollcall.Mark // of scripts that need the default kind, and do not know it yet
+	knows := flag(e.kinds.has(rollcall.DefaultKind))
+	err = e.eachMark(ctx, at, in(0, &e.scripts.mark, knows), marks, func(some []int, msg rueidis.RedisMessage) error {
 		n, err := msg.AsIntSlice()
-		if err != nil || (len(n) != 2 && len(n) != 0) {
+		switch {
+		case err == nil && len(n) == 2:
+			marked, already = marked+int(n[0]), already+int(n[1])
+		case err == nil && len(n) == 0:
+			for _, i := range some {
+				rest = append(rest, marks[i])
+			}
+		default:
 			return damaged("a count")
 		}
-		if len(n) == 0 {
-			unknown = true
-			return nil
-		}
-		marked, already = marked+int(n[0]), already+int(n[1])
 		return nil
 	})
-	if err != nil || !unknown {
+	if err != nil || len(rest) == 0 {
 		return marked, already, err
 	}
 	if err := e.knowKind(ctx, rollcall.DefaultKind); err != nil {
 		return marked, already, err
 	}
-	return e.Mark(ctx, at, marks) // asked for once in a server's life
+	more, stood, err := e.Mark(ctx, at, rest)
+	return marked + more, already + stood, err
 }
 
 // Unmark implements [rollcall.Attendance].
 func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (n int, err error) {
-	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark), marks, func(msg rueidis.RedisMessage) error {
+	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark), marks, func(_ []int, msg rueidis.RedisMessage) error {
 		c, err := msg.AsInt64()
 		n += int(c)
 		return err
@@ -63,9 +67,10 @@ func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark
 
 // eachMark runs a script that takes marks, in bounded steps, and hands on what
 // it says.
-func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rollcall.Mark, each func(rueidis.RedisMessage) error) error {
+func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rollcall.Mark, each func(some []int, msg rueidis.RedisMessage) error) error {
 	parts, places := e.byPart(len(marks), func(i int) int { return e.partOf(marks[i].User) })
 	var calls []call
+	var which [][]int
 	for j, p := range parts {
 		for some := range slices.Chunk(places[j], markStep) {
 			args := slices.Clone(c.args)
@@ -73,15 +78,15 @@ func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rol
 				m := &marks[i]
 				args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
 			}
-			calls = append(calls, in(p, c.script, args...))
+			calls, which = append(calls, in(p, c.script, args...)), append(which, some)
 		}
 	}
 	messages, err := e.do(ctx, at.UnixMilli(), calls...)
 	if err != nil {
 		return err
 	}
-	for _, msg := range messages {
-		if err := each(msg); err != nil {
+	for i, msg := range messages {
+		if err := each(which[i], msg); err != nil {
 			return err
 		}
 	}

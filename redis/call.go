@@ -271,8 +271,8 @@ func (e *Engine) loadScripts(ctx context.Context) error {
 	var errs error
 	loaded := 0
 	for _, node := range e.client.Nodes() {
-		commands := make(rueidis.Commands, 0, len(e.scripts.all()))
-		for _, s := range e.scripts.all() {
+		commands := make(rueidis.Commands, 0, len(e.scripts.all))
+		for _, s := range e.scripts.all {
 			commands = append(commands, e.client.B().ScriptLoad().Script(s.text).Build())
 		}
 		for _, r := range node.DoMulti(ctx, commands...) {

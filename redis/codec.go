@@ -125,7 +125,7 @@ func refText(r rollcall.Ref) string {
 
 const recordVersion = 1
 
-// record is a session as it is stored; see lib.lua.
+// record is a session as it is stored; see session.lua.
 type record struct {
 	rollcall.Session
 	idle, life int64

@@ -40,7 +40,7 @@ func (e *Engine) parseEventID(id rollcall.EventID) (place, bool) {
 	return p, p.at >= 0 && p.part < len(e.roots)
 }
 
-// audience says who an event is for; see lib.lua.
+// audience says who an event is for; see event.lua.
 type audience uint8
 
 const (
@@ -66,7 +66,7 @@ type event struct {
 	aud   audience
 }
 
-// The types of events by their number in lib.lua.
+// The types of events by their number in event.lua.
 var eventTypes = [...]rollcall.EventType{
 	rollcall.SessionStarted, rollcall.SessionEnded, rollcall.UserOnline, rollcall.UserOffline,
 	rollcall.UserBanned, rollcall.UserUnbanned, rollcall.UserErased,

@@ -47,7 +47,7 @@ func (l *lifeline) of(part int) int64 {
 	return l.latest.Load()
 }
 
-// env is what every script of a partition is told: see lib.lua.
+// env is what every script of a partition is told: see env.lua.
 func (e *Engine) env(part int, now int64) string {
 	var p packer
 	p.u64(uint64(max(0, now)))

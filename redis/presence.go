@@ -67,19 +67,24 @@ func (e *Engine) Status(ctx context.Context, at time.Time, window time.Duration,
 	return e.status(ctx, at, window, users, v, true)
 }
 
-// status asks for the presence of users, and the number of their sessions if
-// that is wanted.
+// status asks for the presence of users and, if that is wanted, in the same
+// round for the number of their sessions.
 func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration, users []string, v rollcall.Viewer, sessions bool) ([]rollcall.Status, error) {
+	public := flag(v == rollcall.Public)
 	parts, places := e.byPart(len(users), func(i int) int { return e.partOf(users[i]) })
 	var calls []call
 	var which [][]int
 	for j, p := range parts {
 		for some := range slices.Chunk(places[j], beatStep) {
-			args := []string{seconds(window), seconds(e.settings.Retention), flag(v == rollcall.Public), flag(sessions)}
-			for _, i := range some {
-				args = append(args, users[i])
+			names := make([]string, len(some))
+			for k, i := range some {
+				names[k] = users[i]
 			}
-			calls, which = append(calls, in(p, &e.scripts.status, args...)), append(which, some)
+			calls = append(calls, in(p, &e.scripts.seen, append([]string{seconds(window), seconds(e.settings.Retention), public}, names...)...))
+			if sessions {
+				calls = append(calls, in(p, &e.scripts.sessions, append([]string{public}, names...)...))
+			}
+			which = append(which, some)
 		}
 	}
 	messages, err := e.do(ctx, at.UnixMilli(), calls...)
@@ -87,18 +92,26 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 		return nil, err
 	}
 	out := make([]rollcall.Status, len(users))
-	for c, msg := range messages {
-		items, err := msg.ToArray()
-		if err != nil || len(items) != len(which[c]) {
+	for _, some := range which {
+		seen, err := messages[0].AsIntSlice()
+		if err != nil || len(seen) != 2*len(some) {
 			return nil, damaged("an answer about presence")
 		}
-		for j, i := range which[c] {
-			s, err := items[j].AsIntSlice()
-			if err != nil || len(s) != 3 {
-				return nil, damaged("an answer about presence")
-			}
-			out[i] = rollcall.Status{User: users[i], Online: s[0] == 1, LastSeen: timeOfSec(s[1]), Sessions: int(s[2])}
+		for k, i := range some {
+			out[i] = rollcall.Status{User: users[i], Online: seen[2*k] == 1, LastSeen: timeOfSec(seen[2*k+1])}
 		}
+		messages = messages[1:]
+		if !sessions {
+			continue
+		}
+		counts, err := messages[0].AsIntSlice()
+		if err != nil || len(counts) != len(some) {
+			return nil, damaged("an answer about presence")
+		}
+		for k, i := range some {
+			out[i].Sessions = int(counts[k])
+		}
+		messages = messages[1:]
 	}
 	return out, nil
 }

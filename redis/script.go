@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 //go:embed lua/*.lua
@@ -15,33 +16,54 @@ type script struct {
 	name, text, sha string
 }
 
-// scripts are all there are. Those of a partition begin with lib.lua.
+// scripts are all there are, each put together from its files.
 type scripts struct {
 	begin, touch, lookup, change, finish script
-	beat, count, newest, status, clear   script
-	user, unban, erase, redact           script
+	beat, count, newest, seen, sessions  script
+	clear, user, unban, erase, redact    script
 	befriend, unfriend                   script
 	mark, unmark, days, attended         script
 	page, narrow, recent                 script
 	stamp, sweep                         script
 	kinds, putKey, claim, meta           script // not of a partition
+	all                                  []*script
 }
 
 func loadScripts() (*scripts, error) {
 	s := &scripts{}
-	for into, files := range map[*script][]string{
-		&s.begin: {"lib", "policy", "begin"}, &s.touch: {"lib", "policy", "touch"},
-		&s.lookup: {"lib", "lookup"}, &s.change: {"lib", "change"}, &s.finish: {"lib", "finish"},
-		&s.beat: {"lib", "beat"}, &s.count: {"lib", "count"}, &s.newest: {"lib", "newest"},
-		&s.status: {"lib", "status"}, &s.clear: {"lib", "clear"},
-		&s.user: {"lib", "user"}, &s.unban: {"lib", "unban"}, &s.erase: {"lib", "erase"}, &s.redact: {"lib", "redact"},
-		&s.befriend: {"lib", "befriend"}, &s.unfriend: {"lib", "unfriend"},
-		&s.mark: {"lib", "mark"}, &s.unmark: {"lib", "unmark"}, &s.days: {"lib", "days"}, &s.attended: {"lib", "attended"},
-		&s.page: {"lib", "page"}, &s.narrow: {"lib", "narrow"}, &s.recent: {"lib", "recent"},
-		&s.stamp: {"lib", "stamp"}, &s.sweep: {"lib", "sweep"},
-		&s.kinds: {"kinds"}, &s.putKey: {"putkey"}, &s.claim: {"claim"}, &s.meta: {"meta"},
+	for into, files := range map[*script]string{
+		&s.begin:    "env event presence session day policy begin",
+		&s.touch:    "env event presence session policy touch",
+		&s.lookup:   "env event session lookup",
+		&s.change:   "env event session change",
+		&s.finish:   "env event presence session finish",
+		&s.beat:     "env event presence beat",
+		&s.count:    "env count",
+		&s.newest:   "env newest",
+		&s.seen:     "env seen",
+		&s.sessions: "env event session sessions",
+		&s.clear:    "env event clear",
+		&s.user:     "env event user",
+		&s.unban:    "env event unban",
+		&s.erase:    "env event session day erase",
+		&s.redact:   "env redact",
+		&s.befriend: "env befriend",
+		&s.unfriend: "env unfriend",
+		&s.mark:     "env day mark",
+		&s.unmark:   "env day unmark",
+		&s.days:     "env days",
+		&s.attended: "env day attended",
+		&s.page:     "env event session page",
+		&s.narrow:   "env event session narrow",
+		&s.recent:   "env event session recent",
+		&s.stamp:    "env stamp",
+		&s.sweep:    "env event session sweep",
+		&s.kinds:    "kinds",
+		&s.putKey:   "putkey",
+		&s.claim:    "claim",
+		&s.meta:     "meta",
 	} {
-		for _, name := range files {
+		for _, name := range strings.Fields(files) {
 			text, err := sources.ReadFile("lua/" + name + ".lua")
 			if err != nil {
 				return nil, fmt.Errorf("redis: %w", err)
@@ -51,15 +73,7 @@ func loadScripts() (*scripts, error) {
 		}
 		sum := sha1.Sum([]byte(into.text)) //nolint:gosec // see the import
 		into.sha = hex.EncodeToString(sum[:])
+		s.all = append(s.all, into)
 	}
 	return s, nil
-}
-
-// all lists the scripts.
-func (s *scripts) all() []*script {
-	return []*script{
-		&s.begin, &s.touch, &s.lookup, &s.change, &s.finish, &s.beat, &s.count, &s.newest, &s.status, &s.clear,
-		&s.user, &s.unban, &s.erase, &s.redact, &s.befriend, &s.unfriend, &s.mark, &s.unmark, &s.days, &s.attended,
-		&s.page, &s.narrow, &s.recent, &s.stamp, &s.sweep, &s.kinds, &s.putKey, &s.claim, &s.meta,
-	}
 }

@@ -1,0 +1,102 @@
+-- What every script of a partition begins with: the partition's state and time.
+--
+-- KEYS[1]  rc:{p}, the root of the partition; every other key is derived from
+--          it, carries the same hash tag, and so lies in the same slot
+-- ARGV[1]  env, packed: now, the last time the caller heard from the partition,
+--          window and grace that decide user.offline (s), restart grace (ms),
+--          how long ended sessions are kept (ms), whether presence makes events
+-- cost     O(1)
+--
+-- A script ends with "return done(reply)", which writes the partition's state
+-- back if it changed.
+
+local root = KEYS[1]
+local call = redis.call
+local now, heard, announced, grace, keep, presence = struct.unpack('>I8I8I8I8I8B', ARGV[1])
+
+local function key(name) return root .. ':' .. name end
+local function num(n) return string.format('%.0f', n) end
+
+-- The state of the partition: its clock never runs backwards, stamp is the last
+-- sign of life once the engine has been ticked, outages are the gaps between
+-- stamps, silent is the second up to which silence has been announced, events
+-- the place of the newest event.
+local part = key('part')
+local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events')
+local clock = tonumber(state[1]) or 0
+local at = math.max(now, clock)
+local stamp = tonumber(state[2])
+local silent = tonumber(state[4]) or 0
+local lastEvent = tonumber(state[5]) or 0
+local changed = {}
+
+local function set(field, value)
+  changed[#changed + 1] = field
+  changed[#changed + 1] = value
+end
+
+local function advance()
+  if at > clock then
+    set('clock', num(at))
+    clock = at
+  end
+end
+
+local function done(reply)
+  if #changed > 0 then call('HSET', part, unpack(changed)) end
+  return reply
+end
+
+local maxGap, keptOutages = 5000, 16
+local outages = {}
+if state[3] then
+  for i = 1, #state[3], 16 do
+    local from, to = struct.unpack('>I8I8', state[3], i)
+    outages[#outages + 1] = {from, to}
+  end
+end
+
+local function saveOutages()
+  local out = {}
+  for i = math.max(1, #outages - keptOutages + 1), #outages do
+    out[#out + 1] = struct.pack('>I8I8', outages[i][1], outages[i][2])
+  end
+  call('HINCRBY', part, 'gaps', 1)
+  set('outages', table.concat(out))
+end
+
+if stamp then
+  local last = math.max(stamp, math.min(heard, now))
+  if now - last > maxGap then
+    outages[#outages + 1] = {last, now}
+    saveOutages()
+    stamp = now
+    set('stamp', num(now))
+  end
+end
+
+-- extend moves a deadline that fell into an outage, or into the grace behind
+-- it, to the end of the grace. It keeps the order of deadlines.
+local function extend(deadline)
+  for i = 1, #outages do
+    local o = outages[i]
+    if o[1] < deadline and deadline < o[2] + grace then deadline = o[2] + grace end
+  end
+  return deadline
+end
+
+-- floor is the instant from which windows are measured: during the grace after
+-- an outage, the instant the outage began. An idle deadline has passed at t
+-- exactly if it is not after floor(t).
+local function floor(t)
+  for i = #outages, 1, -1 do
+    local o = outages[i]
+    if o[1] <= t and t < o[2] + grace then t = o[1] end
+  end
+  return t
+end
+
+-- since returns the first second that counts as online for a window.
+local function since(window)
+  return math.max(1, math.floor(floor(at) / 1000) - window)
+end

@@ -1,0 +1,22 @@
+-- Events: see the streams log and pres.
+
+local SESSION_STARTED, SESSION_ENDED, USER_ONLINE, USER_OFFLINE = 0, 1, 2, 3
+local USER_BANNED, USER_UNBANNED, USER_ERASED = 4, 5, 6
+local FOR_ALL, FOR_TRUTH, FOR_PUBLIC = 0, 1, 2
+
+local function invisible(user)
+  return call('SISMEMBER', key('hidden'), user) == 1
+end
+
+-- emit appends an event. Its place is the server's time in microseconds, made
+-- unique and ascending over both streams of the partition.
+local function emit(stream, kind, user, opt)
+  opt = opt or {}
+  local t = call('TIME')
+  lastEvent = math.max(lastEvent + 1, t[1] * 1000000 + t[2])
+  set('events', num(lastEvent))
+  local audience = opt.audience or (user ~= '' and invisible(user) and FOR_TRUTH) or FOR_ALL
+  local sid, cause, reason, actor = opt.sid or '', opt.cause or '', opt.reason or '', opt.actor or ''
+  call('XADD', key(stream), num(lastEvent) .. '-0', 'e', struct.pack('>BBI8Bc0Bc0Bc0I2c0Bc0',
+    kind, audience, opt.at or at, #user, user, #sid, sid, #cause, cause, #reason, reason, #actor, actor))
+end

@@ -1,0 +1,152 @@
+-- Sessions, their indexes and their ends. Needs event.lua.
+
+-- A session is a packed record: version, idle timeout and lifetime (ms), first
+-- half of the token's hash, user, kind, app, device, device id, address, and a
+-- rest that scripts do not look into. Its id begins with the time of the login.
+local head = '>BI8I8c16Bc0Bc0Bc0Bc0Bc0Bc0'
+
+local function pack(s)
+  return struct.pack(head, 1, s.idle, s.life, s.token, #s.user, s.user, #s.kind, s.kind, #s.app, s.app,
+    #s.device, s.device, #s.deviceID, s.deviceID, #s.ip, s.ip) .. s.rest
+end
+
+local function open(sid, blob)
+  local s, place, _ = {id = sid, blob = blob}, nil, nil
+  _, s.idle, s.life, s.token, s.user, s.kind, s.app, s.device, s.deviceID, s.ip, place = struct.unpack(head, blob)
+  s.rest = string.sub(blob, place)
+  s.login = struct.unpack('>I6', sid)
+  return s
+end
+
+local function idleKey(s) return key('idle:' .. num(s.idle)) end
+
+-- load reads a session that has not been ended; nil if there is none.
+local function load(sid)
+  local blob = call('GET', key('s:' .. sid))
+  if not blob then return nil end
+  local s = open(sid, blob)
+  s.seen = tonumber(call('ZSCORE', idleKey(s), sid) or s.login)
+  return s
+end
+
+-- deadline returns when a session ends by itself, and why.
+local function deadline(s)
+  local expires = extend(s.seen + s.idle)
+  if s.life > 0 and s.login + s.life <= expires then return s.login + s.life, 'lifetime', expires end
+  return expires, 'expired', expires
+end
+
+-- live is how a live session stands in a reply.
+local function live(s)
+  local _, _, expires = deadline(s)
+  return {'live', s.id, s.blob, num(s.seen), num(expires)}
+end
+
+local function index(s, command)
+  for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
+    if value ~= '' then
+      local name = key('by:' .. field .. ':' .. value)
+      if command == 'ZADD' then call('ZADD', name, s.login, s.id) else call('ZREM', name, s.id) end
+    end
+  end
+end
+
+-- place makes a session stand in the order of signs of life, and among the
+-- absolute ends.
+local function place(s)
+  call('ZADD', idleKey(s), s.seen, s.id)
+  call('SADD', key('idles'), num(s.idle))
+  if s.life > 0 then call('ZADD', key('ends'), s.login + s.life, s.id) else call('ZREM', key('ends'), s.id) end
+end
+
+local function forgetToken(s) call('DEL', key('tok:' .. s.token)) end
+
+-- remember keeps the end of a session, so that its client can be told.
+local function remember(s, t, cause, reason, actor, bare)
+  local left = keep - math.max(0, at - t)
+  if left <= 0 then
+    forgetToken(s)
+    return
+  end
+  local _, _, expires = deadline(s)
+  local seen, blob = s.seen, s.blob
+  if bare then
+    seen, expires = s.login, 0
+    blob = pack({idle = 0, life = 0, token = s.token, user = '', kind = '', app = '', device = '', deviceID = '', ip = '', rest = struct.pack('>BI2B', 0, 0, 0)})
+  end
+  call('SET', key('end:' .. s.id), struct.pack('>I8I8I8Bc0I2c0Bc0', t, seen, expires, #cause, cause, #reason, reason, #actor, actor) .. blob, 'PX', left)
+  call('PEXPIRE', key('tok:' .. s.token), left)
+  if not bare then
+    local mine = key('e:' .. s.user)
+    call('ZADD', mine, t, s.id)
+    call('ZREMRANGEBYSCORE', mine, '-inf', at - keep)
+    call('PEXPIRE', mine, keep)
+  end
+end
+
+-- finish ends a session.
+local function finish(s, t, cause, reason, actor, bare)
+  advance()
+  call('DEL', key('s:' .. s.id))
+  call('ZREM', key('login'), s.id)
+  call('ZREM', idleKey(s), s.id)
+  if s.life > 0 then call('ZREM', key('ends'), s.id) end
+  call('ZREM', key('u:' .. s.user), s.id)
+  index(s, 'ZREM')
+  remember(s, t, cause, reason or '', actor or '', bare)
+  emit('log', SESSION_ENDED, bare and '' or s.user, {
+    at = t, sid = s.id, cause = cause, reason = reason, actor = actor,
+    audience = bare and FOR_ALL or nil,
+  })
+end
+
+-- overdue ends a session that is past its deadline; false if it is not.
+local function overdue(s)
+  local t, cause = deadline(s)
+  if at < t then return false end
+  finish(s, t, cause)
+  return true
+end
+
+-- sessionsOf returns a user's live sessions by login.
+local function sessionsOf(user)
+  local out = {}
+  for _, sid in ipairs(call('ZRANGE', key('u:' .. user), 0, -1)) do
+    local s = load(sid)
+    if s and not overdue(s) then out[#out + 1] = s end
+  end
+  return out
+end
+
+-- drain ends up to budget sessions that are past their deadline and returns how
+-- many there were.
+local function drain(budget)
+  local n, line = 0, floor(at)
+  local function take(sids)
+    for _, sid in ipairs(sids) do
+      local s = load(sid)
+      if s and overdue(s) then n = n + 1 end
+    end
+  end
+  take(call('ZRANGEBYSCORE', key('ends'), '-inf', at, 'LIMIT', 0, budget))
+  for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
+    if n >= budget then return n end
+    local name = key('idle:' .. idle)
+    take(call('ZRANGEBYSCORE', name, '-inf', line - idle, 'LIMIT', 0, budget - n))
+    if call('EXISTS', name) == 0 then call('SREM', key('idles'), idle) end
+  end
+  return n
+end
+
+-- find returns the id that a reference leads to; nil if it leads nowhere.
+local function find(ref)
+  if string.sub(ref, 1, 1) == 'T' then return call('GET', key('tok:' .. string.sub(ref, 2))) or nil end
+  return string.sub(ref, 2)
+end
+
+-- ended returns what is remembered of a session that ended: {'ended', id, end}.
+local function ended(sid)
+  local blob = call('GET', key('end:' .. sid))
+  if not blob or struct.unpack('>I8', blob) + keep <= at then return {'unknown'} end
+  return {'ended', sid, blob}
+end
