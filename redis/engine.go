@@ -30,6 +30,7 @@ type Engine struct {
 	clock   clock
 	kinds   kindSet
 	tails   tails
+	beats   beats
 	news    news
 
 	settings rollcall.Settings
@@ -73,6 +74,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		e.roots = append(e.roots, fmt.Sprintf("%s:{%d}", o.Prefix, p))
 	}
 	e.kinds.known = make(map[string]bool)
+	e.beats.some = make(chan struct{}, 1)
 	if e.client, err = rueidis.NewClient(option); err != nil {
 		return nil, failure(err)
 	}
@@ -82,6 +84,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.work.Go(e.keepTime)
 	e.work.Go(e.keepNews)
+	for range senders {
+		e.work.Go(e.keepBeating)
+	}
 	return e, nil
 }
 

@@ -9,33 +9,8 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// beatStep bounds the users of one script.
-const beatStep = 500
-
-// Beat implements [rollcall.Presence].
-func (e *Engine) Beat(ctx context.Context, at time.Time, users []string) error {
-	byPart := make([][]string, len(e.roots))
-	for _, u := range users {
-		p := e.partOf(u)
-		byPart[p] = append(byPart[p], u)
-	}
-	var calls []call
-	for p, some := range byPart {
-		if len(some) > 1 {
-			slices.Sort(some)
-			some = slices.Compact(some)
-		}
-		for group := range slices.Chunk(some, beatStep) {
-			calls = append(calls, in(p, &e.scripts.beat, group...))
-		}
-	}
-	if len(calls) == 0 {
-		return e.open()
-	}
-	_, err := e.do(ctx, at.UnixMilli(), calls...)
-	e.news.ring()
-	return err
-}
+// userStep bounds the users of one script.
+const userStep = 500
 
 func seconds(d time.Duration) string { return fmt.Sprint(int64(d / time.Second)) }
 
@@ -75,7 +50,7 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 	var calls []call
 	var which [][]int
 	for j, p := range parts {
-		for some := range slices.Chunk(places[j], beatStep) {
+		for some := range slices.Chunk(places[j], userStep) {
 			names := make([]string, len(some))
 			for k, i := range some {
 				names[k] = users[i]

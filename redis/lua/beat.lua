@@ -4,7 +4,5 @@
 -- reply     1
 -- cost      O(log n) for each
 
-local users = {}
-for i = 2, #ARGV do users[i - 1] = ARGV[i] end
-hear(users)
+hear({unpack(ARGV, 2)})
 return done(1)

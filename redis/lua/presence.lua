@@ -2,7 +2,7 @@
 
 -- hear is a sign of life of users, each named once.
 local function hear(users)
-  local seen, sec = key('seen'), math.floor(at / 1000)
+  local seen, sec = key('seen'), num(math.floor(at / 1000)) -- as text, which calls take as it is
   advance()
   local add = {}
   for i = 1, #users do
