@@ -124,7 +124,7 @@ func (a *address) readPath(path string) error {
 func (a *address) option(timeout time.Duration) (rueidis.ClientOption, error) {
 	o := rueidis.ClientOption{
 		InitAddress: a.hosts, Username: a.user, Password: a.password, SelectDB: a.db,
-		ClientName: "rollcall", DisableCache: true,
+		ClientName: "rollcall", ClientSetInfo: rueidis.DisableClientSetInfo, DisableCache: true,
 		ForceSingleClient: !a.cluster && !a.sentinel,
 		ConnWriteTimeout:  timeout,
 		Dialer:            net.Dialer{Timeout: timeout, KeepAlive: time.Second},

@@ -1,0 +1,150 @@
+package archive
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Merge brings rows up to date with what the hot store knows: of the days in Hot
+// a row gets what Days says, of all others it keeps what it has and gets what
+// Days adds. Rows without a day left are deleted. Up to [MaxChanges], no row
+// twice; all of them are written or none, and a repetition changes nothing. A
+// day that has departed cannot be hot: CodeConflict and [ErrDeparted].
+func (l *Lease) Merge(ctx context.Context, changes []Change) error {
+	parts, err := chunks(changes)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	return l.write(ctx, func(s session) error {
+		for i, part := range parts {
+			if i == 0 || part.kind() != parts[i-1].kind() || part.month() != parts[i-1].month() {
+				if err := refuseDeparted(s, parts[i:]); err != nil {
+					return err
+				}
+			}
+			if err := merge(s, part); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// refuseDeparted checks the changes of the kind and month that come first.
+func refuseDeparted(s session, parts []chunk) error {
+	kind, month := parts[0].kind(), parts[0].month()
+	var departed uint32
+	err := s.query(func(rows *sql.Rows) error {
+		var day int
+		err := rows.Scan(&day)
+		departed |= 1 << (day%100 - 1)
+		return err
+	}, "SELECT day FROM rollcall_departed WHERE kind = ? AND day BETWEEN ? AND ?",
+		kind, int(month)*100+1, int(month)*100+31)
+	if err != nil || departed == 0 {
+		return err
+	}
+	for _, part := range parts {
+		if part.kind() != kind || part.month() != month {
+			return nil
+		}
+		for _, c := range part {
+			if wrong := month.Days(c.Hot & departed); len(wrong) > 0 {
+				return conflict(fmt.Sprintf("%s of kind %q has left the hot store and cannot be hot", wrong[0], kind), ErrDeparted)
+			}
+		}
+	}
+	return nil
+}
+
+// merge writes what changes in a chunk. The lease's row is held: nobody else
+// writes rows between the reading and the writing.
+func merge(s session, part chunk) error {
+	old, err := stored(s, part)
+	if err != nil {
+		return err
+	}
+	var put, gone []any
+	for _, c := range part {
+		before, there := old[c.User]
+		switch days := c.after(before); {
+		case days == 0 && there:
+			gone = append(gone, c.User)
+		case days != before:
+			put = append(put, c.User, c.Kind, int(c.Month), int64(days))
+		}
+	}
+	if len(put) > 0 {
+		_, err := s.exec("INSERT INTO rollcall_login_days (user_id, kind, month, days, updated_at) VALUES "+
+			repeat("(?, ?, ?, ?, "+s.dialect.now+")", len(put)/4)+
+			s.dialect.overwrite("kind, month, user_id", "days", "updated_at"), put...)
+		if err != nil {
+			return err
+		}
+	}
+	if len(gone) > 0 {
+		_, err := s.exec(s.dialect.remove(len(gone)), append([]any{part.kind(), int(part.month())}, gone...)...)
+		return err
+	}
+	return nil
+}
+
+// stored returns the days of those users of a chunk who have a row.
+func stored(s session, part chunk) (map[string]uint32, error) {
+	args := make([]any, 0, len(part)+2)
+	args = append(args, part.kind(), int(part.month()))
+	for _, c := range part {
+		args = append(args, c.User)
+	}
+	found := make(map[string]uint32, len(part))
+	err := s.query(func(rows *sql.Rows) error {
+		var user string
+		var days sql.Null[uint32]
+		err := rows.Scan(&user, &days)
+		if days.Valid {
+			found[user] = days.V
+		}
+		return err
+	}, s.dialect.lookup(len(part)), args...)
+	return found, err
+}
+
+// Verify reads back what Merge was given, once that has returned, and compares:
+// of the days in Hot a row has exactly those of Days, of others at least those.
+// A difference is CodeConflict with [ErrDiffers], and says in how many rows, and
+// what is wrong with the first.
+func (db *DB) Verify(ctx context.Context, changes []Change) error {
+	parts, err := chunks(changes)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	wrong, first := 0, ""
+	err = db.read(ctx, func(s session) error {
+		for _, part := range parts {
+			found, err := stored(s, part)
+			if err != nil {
+				return err
+			}
+			for _, c := range part {
+				if got := found[c.User]; c.after(got) != got {
+					if wrong++; wrong == 1 {
+						first = fmt.Sprintf("user %q of kind %q in %s has days %#x, which should be %#x",
+							c.User, c.Kind, c.Month, got, c.after(got))
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err == nil && wrong > 0 {
+		err = &rollcall.Error{
+			Code:   rollcall.CodeConflict,
+			Detail: fmt.Sprintf("the archive differs in %d of %d rows: %s", wrong, len(changes), first),
+			Err:    ErrDiffers,
+		}
+	}
+	return err
+}

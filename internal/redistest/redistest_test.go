@@ -1,0 +1,80 @@
+package redistest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall/internal/redistest"
+)
+
+func do(t *testing.T, n *redistest.Node, args ...string) string {
+	t.Helper()
+	reply, err := n.Do(args...)
+	require.NoError(t, err)
+	return reply
+}
+
+func TestServer(t *testing.T) {
+	s := redistest.Start(t, redistest.Options{Persist: true})
+	do(t, s.Node, "SET", "a", "1")
+	require.Equal(t, []string{"a"}, s.Keys())
+	require.Positive(t, s.UsedMemory())
+	s.Kill()
+	_, err := s.Do("PING")
+	require.Error(t, err)
+	s.Restart()
+	require.Equal(t, "1", do(t, s.Node, "GET", "a"))
+	s.Stop()
+	s.Continue()
+	do(t, s.Node, "DEL", "a")
+	require.Empty(t, s.Keys())
+}
+
+func TestServerWithUserAndTLS(t *testing.T) {
+	s := redistest.Start(t, redistest.Options{
+		TLS: true, Proxied: true,
+		User: &redistest.User{Name: "app", Password: "secret", Rules: "~rc:* -@all +get"},
+	})
+	require.Contains(t, s.URL(), "rediss://app:secret@"+s.Proxy().Addr()+"?ca=")
+	require.Contains(t, do(t, s.Node, "ACL", "LIST"), "user app on")
+}
+
+func TestClusterFailsOver(t *testing.T) {
+	c := redistest.StartCluster(t, redistest.Options{})
+	require.Len(t, c.Masters(), 3)
+	n := c.MasterOf("k")
+	do(t, n, "SET", "k", "v")
+	do(t, n, "WAIT", "1", "1000")
+	n.Kill()
+	require.Eventually(t, func() bool {
+		for _, m := range c.Nodes {
+			if v, err := m.Do("GET", "k"); err == nil && v == "v" {
+				return true
+			}
+		}
+		return false
+	}, 15*time.Second, 50*time.Millisecond)
+	n.Restart()
+	c.Await()
+	require.Equal(t, []string{"k"}, c.Keys())
+}
+
+func TestSentinelFailsOver(t *testing.T) {
+	s := redistest.StartSentinel(t, redistest.Options{
+		Proxied: true, User: &redistest.User{Name: "app", Password: "secret", Rules: "~rc:* -@all +get"},
+	})
+	n := s.Master()
+	require.Same(t, s.Nodes[0], n)
+	do(t, n, "SET", "k", "v")
+	do(t, n, "WAIT", "2", "1000")
+	n.Proxy().BlackHole()
+	require.Eventually(t, func() bool {
+		reply, err := s.Sentinels[0].Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "rollcall")
+		return err == nil && reply != "127.0.0.1\n"+n.Addr()[len("127.0.0.1:"):]
+	}, 15*time.Second, 50*time.Millisecond)
+	n.Proxy().Heal()
+	require.Eventually(t, func() bool { return s.Master() != n }, 15*time.Second, 50*time.Millisecond)
+	require.Equal(t, []string{"k"}, s.Keys())
+}

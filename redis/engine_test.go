@@ -1,0 +1,118 @@
+package redis_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/enginetest"
+	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/redis"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// minimal is the user that the operations guide says is enough.
+func minimal(t testing.TB) *redistest.User {
+	t.Helper()
+	guide, err := os.ReadFile("../docs/operations.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(guide), "ACL SETUSER rollcall on >PASSWORD ")
+	require.True(t, ok, "the guide names the rules")
+	rules, _, _ := strings.Cut(rest, "\n")
+	return &redistest.User{Name: "rollcall", Password: "secret", Rules: rules}
+}
+
+// keyspace is a place for data that no test has used, on one Redis for many.
+type keyspace struct {
+	t    testing.TB
+	opts redis.Options
+}
+
+var _ enginetest.Store = (*keyspace)(nil)
+
+func (k *keyspace) Open() (rollcall.Engine, error) { return redis.Open(k.t.Context(), k.opts) }
+
+// on makes keyspaces on a Redis. Few partitions make a case quick; that there
+// may be many is tested with the default.
+func on(url string, partitions int) enginetest.Opener {
+	var n atomic.Int64
+	return func(t testing.TB) enginetest.Store {
+		return &keyspace{t: t, opts: redis.Options{URL: url, Prefix: fmt.Sprintf("rc:%d:%d", partitions, n.Add(1)), Partitions: partitions}}
+	}
+}
+
+// deployments are the ways Redis is run.
+var deployments = []struct {
+	name  string
+	start func(t testing.TB, o redistest.Options) (url string)
+}{
+	{"standalone", func(t testing.TB, o redistest.Options) string { return redistest.Start(t, o).URL() }},
+	{"cluster", func(t testing.TB, o redistest.Options) string { return redistest.StartCluster(t, o).URL() }},
+	{"sentinel", func(t testing.TB, o redistest.Options) string { return redistest.StartSentinel(t, o).URL() }},
+}
+
+func TestConformance(t *testing.T) {
+	for _, d := range deployments {
+		t.Run(d.name, func(t *testing.T) {
+			enginetest.Run(t, on(d.start(t, redistest.Options{User: minimal(t)}), 8))
+		})
+	}
+}
+
+func TestConformanceOnManyPartitions(t *testing.T) {
+	enginetest.Run(t, on(redistest.Start(t, redistest.Options{}).URL(), redis.DefaultPartitions))
+}
+
+func TestConformanceOnOnePartition(t *testing.T) {
+	enginetest.Run(t, on(redistest.Start(t, redistest.Options{}).URL(), 1))
+}
+
+func TestModel(t *testing.T) {
+	for _, d := range deployments {
+		t.Run(d.name, func(t *testing.T) {
+			enginetest.RunModel(t, on(d.start(t, redistest.Options{User: minimal(t)}), 4), 15)
+		})
+	}
+}
+
+func TestCollegeMsg(t *testing.T) {
+	enginetest.RunCollegeMsg(t, on(redistest.Start(t, redistest.Options{}).URL(), 16), "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
+}
+
+func TestTLS(t *testing.T) {
+	for _, d := range deployments {
+		t.Run(d.name, func(t *testing.T) {
+			url := d.start(t, redistest.Options{TLS: true, User: minimal(t)})
+			roll := open(t, redis.Options{URL: url})
+			require.NoError(t, roll.Beat(t.Context(), "alice"))
+			n, err := roll.OnlineCount(t.Context(), 0)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			if d.name != "sentinel" {
+				_, err = redis.Open(t.Context(), redis.Options{URL: url[:strings.Index(url, "?")]})
+				require.Error(t, err, "an authority nobody knows is not trusted")
+			}
+		})
+	}
+}
+
+// open opens an engine and a service that ticks by itself.
+func open(t testing.TB, o redis.Options) *rollcall.Roll {
+	t.Helper()
+	engine, err := redis.Open(t.Context(), o)
+	require.NoError(t, err)
+	roll, err := rollcall.New(engine, rollcall.Options{Secret: []byte("the secret of the tests of redis")})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, roll.Close())
+		require.NoError(t, engine.Close())
+	})
+	return roll
+}
