@@ -194,15 +194,21 @@ func (n *Node) Restart() {
 // Do carries out a command as the administrator, past any proxy. An array comes
 // as its elements, one behind the other on lines of their own.
 func (n *Node) Do(args ...string) (string, error) {
+	values, err := n.Values(args...)
+	return strings.Join(values, "\n"), err
+}
+
+// Values is Do for a command that answers with an array, flattened.
+func (n *Node) Values(args ...string) ([]string, error) {
 	c, err := n.dial()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer c.Close()
 	in := bufio.NewReader(c)
 	if password := n.opts.password(); password != "" && (len(n.args) == 0 || n.args[0] != "--sentinel") {
 		if _, err := roundTrip(c, in, "AUTH", password); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	return roundTrip(c, in, args...)
@@ -228,56 +234,57 @@ func (n *Node) dial() (net.Conn, error) {
 	return c, c.SetDeadline(time.Now().Add(10 * time.Second))
 }
 
-func roundTrip(w io.Writer, r *bufio.Reader, args ...string) (string, error) {
+func roundTrip(w io.Writer, r *bufio.Reader, args ...string) ([]string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, a := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
-		return "", err
+		return nil, err
 	}
 	return readReply(r)
 }
 
 var errReply = errors.New("redistest: a reply that cannot be read")
 
-// readReply reads one reply of RESP2.
-func readReply(r *bufio.Reader) (string, error) {
+// readReply reads one reply of RESP2, flattened.
+func readReply(r *bufio.Reader) ([]string, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	line = strings.TrimSuffix(line, "\r\n")
 	if line == "" {
-		return "", errReply
+		return nil, errReply
 	}
 	kind, text := line[0], line[1:]
 	switch kind {
 	case '+', ':':
-		return text, nil
+		return []string{text}, nil
 	case '-':
-		return "", errors.New(text)
+		return nil, errors.New(text)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || (kind != '$' && kind != '*') {
-		return "", errReply
+		return nil, errReply
 	}
 	if kind == '$' {
 		if n < 0 {
-			return "", nil
+			return []string{""}, nil
 		}
 		b := make([]byte, n+2)
 		_, err := io.ReadFull(r, b)
-		return string(b[:n]), err
+		return []string{string(b[:n])}, err
 	}
-	parts := make([]string, max(0, n))
+	var all []string
 	var failed error
-	for i := range parts {
-		parts[i], err = readReply(r)
+	for range n {
+		some, err := readReply(r)
+		all = append(all, some...)
 		failed = errors.Join(failed, err)
 	}
-	return strings.Join(parts, "\n"), failed
+	return all, failed
 }
 
 // Keys returns all keys of the node, in no order.
@@ -286,15 +293,12 @@ func (n *Node) Keys() []string {
 	var keys []string
 	cursor := "0"
 	for {
-		reply, err := n.Do("SCAN", cursor, "COUNT", "1000")
+		values, err := n.Values("SCAN", cursor, "COUNT", "1000")
 		if err != nil {
 			n.tb.Fatalf("read the keys: %v", err)
 		}
-		lines := strings.Split(reply, "\n")
-		cursor = lines[0]
-		if len(lines) > 1 && (len(lines) > 2 || lines[1] != "") {
-			keys = append(keys, lines[1:]...)
-		}
+		cursor = values[0]
+		keys = append(keys, values[1:]...)
 		if cursor == "0" {
 			return keys
 		}

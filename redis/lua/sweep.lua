@@ -55,29 +55,47 @@ local function trimBans()
   end
 end
 
--- trim takes the oldest events away; what is gone is noted, so that no reader
--- passes over it in silence.
+local kept = at - tonumber(ARGV[5])
+
+-- trimmed notes that events up to a place are gone, so that no reader passes
+-- over them in silence.
+local function trimmed(place)
+  if tonumber(place) > tonumber(call('HGET', part, 'trimmed') or 0) then call('HSET', part, 'trimmed', place) end
+end
+
+-- trim takes the oldest events of a stream away.
 local function trim(stream)
   local name, gone = key(stream), nil
   local excess = call('XLEN', name) - tonumber(ARGV[6])
-  local old = at - tonumber(ARGV[5])
   for i, entry in ipairs(call('XRANGE', name, '-', '+', 'COUNT', budget)) do
     local _, _, t = struct.unpack('>BBI8', entry[2][2])
-    if i > excess and t > old then break end
-    gone = entry[1]
+    if i > excess and t > kept then break end
+    gone = string.match(entry[1], '^%d+')
     if i == budget then more = 1 end
   end
-  if not gone then return end
-  local place = string.match(gone, '^%d+')
-  call('XTRIM', name, 'MINID', num(tonumber(place) + 1) .. '-0')
+  if gone then
+    call('XTRIM', name, 'MINID', num(tonumber(gone) + 1) .. '-0')
+    trimmed(gone)
+  end
   if call('XLEN', name) == 0 then call('DEL', name) end
-  if tonumber(place) > tonumber(call('HGET', part, 'trimmed') or 0) then call('HSET', part, 'trimmed', place) end
-  call('ZREMRANGEBYSCORE', key('redacted'), '-inf', place)
 end
 
-if call('EXISTS', key('bans')) == 1 then
-  trimBans()
+-- trimRedacted does so with those that an erasure took the user out of.
+local function trimRedacted()
+  local gone
+  for _, entry in ipairs(call('ZRANGE', key('redacted'), 0, budget - 1)) do
+    local place, _, _, t = string.match(entry, '^%d+'), struct.unpack('>BBI8', string.sub(entry, string.find(entry, ':', 1, true) + 1))
+    if t > kept then break end
+    gone = place
+  end
+  if gone then
+    call('ZREMRANGEBYSCORE', key('redacted'), '-inf', gone)
+    trimmed(gone)
+  end
 end
+
+if call('EXISTS', key('bans')) == 1 then trimBans() end
 trim('log')
 trim('pres')
+trimRedacted()
 return done(more)

@@ -1,0 +1,133 @@
+package redis_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/redis"
+)
+
+func TestOptionsThatCannotBe(t *testing.T) {
+	for field, options := range map[string][]redis.Options{
+		"redis.url": {
+			{},
+			{URL: "localhost:6379"},
+			{URL: "http://localhost"},
+			{URL: "redis+raft://localhost"},
+			{URL: "redis://a:1,b:2"},
+			{URL: "redis://:secret@/"},
+			{URL: "redis://u:secret@h:0"},
+			{URL: "redis://u:secret@h:70000"},
+			{URL: "redis://h/x"},
+			{URL: "redis+cluster://h/3"},
+			{URL: "redis+sentinel://h:1"},
+			{URL: "redis://h?timeout=3"},
+			{URL: "redis://u:se%zzcret@h"},
+			{URL: "redis://u:secret@h?%zz"},
+		},
+		"redis.prefix":     {{URL: "redis://h", Prefix: "a{b}"}, {URL: "redis://h", Prefix: strings.Repeat("x", 65)}},
+		"redis.partitions": {{URL: "redis://h", Partitions: 3}, {URL: "redis://h", Partitions: -1}, {URL: "redis://h", Partitions: 2048}},
+		"redis.wait":       {{URL: "redis://h", Wait: -1}, {URL: "redis://h", Wait: 17}},
+		"redis.timeout":    {{URL: "redis://h", Timeout: time.Millisecond}, {URL: "redis://h", Timeout: time.Hour}},
+	} {
+		for _, o := range options {
+			_, err := redis.Open(t.Context(), o)
+			var e *rollcall.Error
+			require.ErrorAs(t, err, &e, "%+v", o)
+			require.Equal(t, field, e.Field)
+			require.ErrorIs(t, err, rollcall.ErrInvalidArgument)
+			require.NotContains(t, err.Error(), "secret")
+			require.Equal(t, err.Error(), o.Check().Error())
+		}
+	}
+}
+
+// TestFixedWithTheData opens data with other settings than it was made with.
+func TestFixedWithTheData(t *testing.T) {
+	s := redistest.Start(t, redistest.Options{User: minimal(t)})
+	o := redis.Options{URL: s.URL(), Partitions: 16}
+	open(t, o)
+	o.Partitions = 32
+	_, err := redis.Open(t.Context(), o)
+	require.ErrorIs(t, err, rollcall.ErrConflict)
+	require.ErrorContains(t, err, "16 partitions")
+	o.Partitions = 16
+	engine, err := redis.Open(t.Context(), o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, engine.Close()) }()
+	_, err = rollcall.New(engine, rollcall.Options{Secret: []byte("another secret, of another server")})
+	require.ErrorIs(t, err, rollcall.ErrConflict)
+	require.ErrorContains(t, err, "same")
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	_, err = rollcall.New(engine, rollcall.Options{Timezone: berlin})
+	require.ErrorIs(t, err, rollcall.ErrConflict)
+	_, err = s.Do("HSET", "rc:meta", "format", "99")
+	require.NoError(t, err)
+	_, err = redis.Open(t.Context(), o)
+	require.ErrorIs(t, err, rollcall.ErrConflict)
+	require.ErrorContains(t, err, `format "99"`)
+}
+
+// TestRefusedUsers opens with a user who may not do what is needed.
+func TestRefusedUsers(t *testing.T) {
+	s := redistest.Start(t, redistest.Options{User: minimal(t)})
+	_, err := redis.Open(t.Context(), redis.Options{URL: strings.Replace(s.URL(), ":secret@", ":wrong-one@", 1)})
+	require.ErrorIs(t, err, rollcall.ErrUnavailable)
+	require.NotContains(t, err.Error(), "wrong-one")
+	_, err = redis.Open(t.Context(), redis.Options{URL: s.URL(), Prefix: "other"})
+	require.ErrorIs(t, err, rollcall.ErrUnavailable)
+	require.ErrorContains(t, err, "operations guide")
+}
+
+// TestClock compares the clock that servers share with this machine's.
+func TestClock(t *testing.T) {
+	s := redistest.Start(t, redistest.Options{})
+	engine, err := redis.Open(t.Context(), redis.Options{URL: s.URL()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, engine.Close()) }()
+	require.Less(t, engine.ClockOffset().Abs(), time.Second)
+	require.WithinDuration(t, time.Now(), engine.Clock().Now(), time.Second)
+	roll, err := rollcall.New(engine, rollcall.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, roll.Close()) }()
+	require.WithinDuration(t, engine.Clock().Now(), roll.Now(), time.Second)
+	require.NoError(t, roll.Ready(t.Context()))
+}
+
+// TestLimitAcrossServers is R8 in one process: three engines on one Redis.
+func TestLimitAcrossServers(t *testing.T) {
+	s := redistest.Start(t, redistest.Options{})
+	policies, err := rollcall.NewPolicies(rollcall.Policy{MaxSessions: 3})
+	require.NoError(t, err)
+	var rolls []*rollcall.Roll
+	for range 3 {
+		r := open(t, redis.Options{URL: s.URL()})
+		r.SetPolicies(policies)
+		rolls = append(rolls, r)
+	}
+	for round := range 10 {
+		user := string(rune('a' + round))
+		var work sync.WaitGroup
+		for i := range 100 {
+			work.Go(func() {
+				_, err := rolls[i%3].Login(t.Context(), rollcall.Login{User: user})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		work.Wait()
+		page, err := rolls[0].Sessions(t.Context(), rollcall.SessionQuery{
+			Filter: rollcall.SessionFilter{Users: []string{user}}, Page: rollcall.PageRequest{Limit: 10},
+		})
+		require.NoError(t, err)
+		require.Equal(t, 3, page.Total)
+	}
+}
