@@ -25,6 +25,22 @@ func ParseDay(text string) (Day, error) {
 	return Day(t.Unix() / 86400), nil
 }
 
+// Start returns the beginning of the day's first hour in a time zone, which is
+// midnight but where the clock is changed then.
+func (d Day) Start(zone *time.Location) time.Time {
+	// No zone is farther than 15 hours from UTC.
+	low, high := int64(d)*86400-15*3600, int64(d)*86400+15*3600
+	for low < high {
+		if mid := low + (high-low)/2; DayOf(time.Unix(mid, 0), zone) < d {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	start, _ := HourOf(time.Unix(low, 0), zone)
+	return start
+}
+
 // Date returns midnight UTC of the day's date.
 func (d Day) Date() time.Time { return time.Unix(int64(d)*86400, 0).UTC() }
 

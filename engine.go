@@ -17,8 +17,8 @@ import (
 //     for each; reads over all users are exact at one instant on an embedded
 //     engine and at one instant per partition on a distributed one. Figures
 //     over days are exact at one instant per partition on both.
-//   - A command that returned without error is durable, except beats and
-//     touches, of which a crash may lose the last second. A command that
+//   - A command that returned without error is durable, except beats, touches
+//     and visits, of which a crash may lose the last second. A command that
 //     returned an error of CodeUnavailable or CodeStorageFull changed nothing
 //     that a later read shows, unless the error came from waiting for
 //     durability, after which the engine refuses writes until it has recovered,
@@ -32,6 +32,7 @@ type Engine interface {
 	Users
 	Friends
 	Attendance
+	Visits
 	Events
 	Admin
 
@@ -40,7 +41,7 @@ type Engine interface {
 	Configure(ctx context.Context, s Settings) error
 
 	// Tick leaves a stamp of life and does a bounded part of what is due:
-	// flushing beats and touches, ending sessions past their deadline,
+	// flushing beats, touches and visits, ending sessions past their deadline,
 	// announcing users who fell silent, forgetting what is past its retention.
 	// It is meant to be called every second. What a read answers never depends
 	// on whether Tick was called in time.
@@ -54,7 +55,7 @@ type Engine interface {
 	// that is never ticked records no outage: a replay's clock may jump.
 	Tick(ctx context.Context, now time.Time) error
 
-	// Flush makes all beats and touches so far durable.
+	// Flush makes all beats, touches and visits so far durable.
 	Flush(ctx context.Context) error
 
 	// Close flushes and releases everything. Later calls fail with
@@ -71,7 +72,8 @@ type Timekeeper interface {
 
 // Settings are the rules of the domain that an engine must know.
 type Settings struct {
-	Timezone string // IANA name
+	Timezone string         // IANA name
+	Location *time.Location // the zone of that name, which civil days and hours are of; nil for UTC
 	// SecretID stands for the secret, "" for one that is made anew each time. A
 	// distributed engine refuses another one than its data was created with,
 	// with CodeConflict: servers that share data must share the secret.
@@ -83,8 +85,10 @@ type Settings struct {
 	PresenceEvents bool
 	EventsAge      time.Duration // events older than this may go
 	EventsCount    int           // of each family, session and presence
+	VisitsKeep     time.Duration // hours of visits that ended longer ago are forgotten
 	EndedKeep      time.Duration // how long an ended session is remembered
 	RetryKeep      time.Duration // how long a login can be retried with the same key
+	Archive        Archive       // of days that have left the hot store; nil for none
 }
 
 // Begin is a login, checked and ready to be stored. ID, LoginAt, SeenAt,
@@ -293,6 +297,91 @@ type Attendance interface {
 	ActiveDays(ctx context.Context, r DayRange, kind string) ([]int, error)
 	// Streaks returns the users with the longest streaks in the range.
 	Streaks(ctx context.Context, q StreakQuery) ([]UserStreak, error)
+}
+
+// Visits are unique visitors of names: of a site, a page, a campaign. They are
+// estimated by HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, 2007) and stand
+// apart from all that is exact: a visitor is no user, nothing else knows of
+// visitors, and only sketches of their hashes are kept, so an erasure does not
+// concern them. They are counted by civil hour, see [HourOf].
+//
+// Visits are acknowledged like beats: a crash may lose the last second. Tick
+// forgets the hours that ended VisitsKeep ago or earlier, and a name with the
+// last of its hours.
+type Visits interface {
+	// Visit notes visitors of a name, "" being one like any other, in the hour
+	// of now. Noting a visitor again changes nothing; naming none does not make
+	// the name known. A name past MaxVisitNames is refused with
+	// CodeInvalidArgument, and nothing noted.
+	Visit(ctx context.Context, now time.Time, name string, visitors []string) error
+	// Visitors estimates how many different visitors a name had in the range,
+	// and in each hour or day of it, in order, also in those without any.
+	// Whoever came in several hours counts once in their day and once in the
+	// total. Up to 100 visitors are counted to within 1, more with the relative
+	// standard error that is returned. A name never heard of has none.
+	Visitors(ctx context.Context, q VisitQuery) (VisitFigures, error)
+	// VisitNames lists the names known, in the order of their bytes.
+	VisitNames(ctx context.Context) ([]string, error)
+}
+
+// Archival lets days of attendance leave for an archive, and come back. What
+// figures need of a day that left stays: who was there for the first time ever,
+// and the figures of a closed day; the rest is asked of Settings.Archive.
+type Archival interface {
+	// Changed lists the maps of those users' months in which marks were added
+	// or taken back since they were last settled, as they are now, also those
+	// that are empty now, in the engine's order from a cursor on. next is "" at
+	// the end.
+	Changed(ctx context.Context, cursor string, limit int) (maps []MonthMap, next string, err error)
+	// Settle says that maps have been archived: those still as they were are
+	// no longer listed by Changed. It returns how many were not.
+	Settle(ctx context.Context, maps []MonthMap) (unsettled int, err error)
+	// HotDays returns the days that have marks, with how many users, by kind,
+	// then day.
+	HotDays(ctx context.Context) ([]Departure, error)
+	// Depart takes the marks of a day out of the hot store and returns how many
+	// there were. In a partition where the map of one of its users has changed
+	// since it was settled they stay, and left is false.
+	Depart(ctx context.Context, kind string, day Day) (users int, left bool, err error)
+	// Readmit enters marks of days that had departed. They are not Changed by
+	// it, and stand as all others do.
+	Readmit(ctx context.Context, maps []MonthMap) error
+}
+
+// Transfer moves all that is known about users from one engine to another,
+// dossier by dossier.
+//
+// What no [Dossier] holds is not moved: API keys, which [Admin] lists; events,
+// as a new store begins a new log; visits, whose sketches are of one engine's
+// own hash; outages; and the keys of retried logins.
+type Transfer interface {
+	// Export calls visit with a dossier of each user of whom anything is known,
+	// in an order of the engine's own, and with others for what is left of
+	// erased users. Being named as a friend is nothing that is known of a user.
+	// A dossier is consistent: it holds at one instant. Between dossiers the
+	// engine goes on working, and nothing is held up while visit runs. Of users
+	// who come or go during the export, and of those forgotten and heard anew,
+	// there may be no dossier or two. Bans that have ended and ended sessions
+	// past EndedKeep are left out. An error of visit ends the export and is
+	// returned as it is.
+	Export(ctx context.Context, now time.Time, visit func(Dossier) error) error
+
+	// Import enters dossiers, at most MaxDossiers, each atomically, and appends
+	// no event. Afterwards every read answers as it did in the engine they come
+	// from: ids and tokens, times, and deadlines to the millisecond. A deadline
+	// that has passed meanwhile has passed. One that an outage had put off, so
+	// that ExpiresAt is later than SeenAt and Idle say, stays put off.
+	// Dossiers that are empty are passed over.
+	//
+	// A dossier of a user of whom anything is known but ended sessions is
+	// refused with CodeConflict, which names the user, and so is one with a
+	// session whose id or token is known as live, or whose id as ended; nothing
+	// of it is entered. Others of the same call may have been entered then. So
+	// they may if a kind past MaxKinds is refused with CodeInvalidArgument.
+	//
+	// A ban whose Bits are too few to tell the partition holds in all that they
+	// leave open, and is listed and lifted as one.
+	Import(ctx context.Context, now time.Time, dossiers []Dossier) error
 }
 
 // Events is the log of changes.

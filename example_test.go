@@ -245,3 +245,25 @@ func ExampleRoll_Tail() {
 	// session.ended of alice: "kicked", "test over"
 	// <nil>
 }
+
+// Visitors of a page are counted without keeping who they are.
+func ExampleRoll_Visitors() {
+	ctx := context.Background()
+	roll, clock := exampleRoll(rollcall.Options{})
+
+	err := roll.Visit(ctx, "/pricing", "cookie-1", "cookie-2")
+	fmt.Println(err)
+	clock.Advance(24 * time.Hour)
+	err = roll.Visit(ctx, "/pricing", "cookie-2", "cookie-3")
+	fmt.Println(err)
+
+	today := roll.Today()
+	f, err := roll.Visitors(ctx, rollcall.VisitQuery{
+		Name: "/pricing", From: roll.DayStart(today - 1), To: roll.DayStart(today + 1),
+	})
+	fmt.Println(f.Total, f.Items[0].Visitors, f.Items[1].Visitors, err)
+	// Output:
+	// <nil>
+	// <nil>
+	// 3 2 2 <nil>
+}

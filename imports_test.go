@@ -34,7 +34,7 @@ type layer struct {
 // layers is the direction in which imports run. A package in no layer has no
 // place yet, and is reported.
 func layers() []layer {
-	doors := []string{"client", "console", "httpapi", "middleware", "replay", "respapi", "udpbeat", "webhook"}
+	doors := []string{"client", "console", "history", "httpapi", "middleware", "replay", "respapi", "transfer", "udpbeat", "webhook"}
 	engines := []string{"local", "redis"}
 	all := slices.Concat(doors, engines, []string{"archive", ".", "internal"})
 
@@ -205,6 +205,8 @@ func verdicts() []verdict {
 
 		{from: "httpapi", to: below(".")},
 		{from: "httpapi", to: testify},
+		{from: "history", to: below("local"), rule: "never an engine, the archive or each other"},
+		{from: "transfer", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "replay", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "middleware", to: below("client"), rule: "never an engine, the archive or each other"},
 		{from: "console/ui", to: below("archive"), rule: "never an engine, the archive or each other"},

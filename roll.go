@@ -2,7 +2,6 @@ package rollcall
 
 import (
 	"context"
-	"encoding/hex"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -41,6 +40,9 @@ type Options struct {
 	RestartGrace time.Duration
 	EventsAge    time.Duration // default 7 days
 	EventsCount  int           // default 1,000,000
+	// VisitsKeep is how long the visitors of an hour are kept; 1h to 10 years,
+	// default 400 days.
+	VisitsKeep time.Duration
 
 	// Observer is told of every command; nil for nobody.
 	Observer Observer
@@ -102,8 +104,7 @@ func New(engine Engine, o Options) (*Roll, error) {
 	s.policies.Store(o.Policies)
 	settings := o.settings()
 	if lasting {
-		id := s.keyed("secret id")
-		settings.SecretID = hex.EncodeToString(id[:8])
+		settings.SecretID = s.secretID()
 	}
 	if err := engine.Configure(s.life, settings); err != nil {
 		return nil, err
@@ -138,6 +139,7 @@ func (o *Options) fill() error {
 	setDefault(&o.RestartGrace, DefaultRestartGrace)
 	setDefault(&o.EventsAge, DefaultEventsAge)
 	setDefault(&o.EventsCount, DefaultEventsCount)
+	setDefault(&o.VisitsKeep, DefaultVisitsKeep)
 	setDefault(&o.AttendanceOn, AttendOnLogin)
 	o.RestartGrace = max(o.RestartGrace, 0)
 	return o.validate()
@@ -168,6 +170,8 @@ func (o *Options) validate() error {
 		return Invalid("events.keep", "must be between 1,000 and 100,000,000 events, is %d", o.EventsCount)
 	case o.EventsAge < time.Minute:
 		return Invalid("events.keep", "must be at least 1m, is %v", o.EventsAge)
+	case o.VisitsKeep < time.Hour || o.VisitsKeep > maxPolicyDuration:
+		return Invalid("visits.keep", "must be between 1h and 10 years, is %v", o.VisitsKeep)
 	case o.AttendanceOn != AttendOnLogin && o.AttendanceOn != AttendOnBeat && o.AttendanceOn != AttendManual:
 		return Invalid("attendance.on", "must be login, beat or manual, is %q", o.AttendanceOn)
 	}
@@ -177,6 +181,7 @@ func (o *Options) validate() error {
 func (o *Options) settings() Settings {
 	return Settings{
 		Timezone:       o.Timezone.String(),
+		Location:       o.Timezone,
 		Window:         o.Window,
 		OfflineGrace:   o.OfflineGrace,
 		Retention:      o.Retention,
@@ -184,6 +189,7 @@ func (o *Options) settings() Settings {
 		PresenceEvents: !o.NoPresenceEvents,
 		EventsAge:      o.EventsAge,
 		EventsCount:    o.EventsCount,
+		VisitsKeep:     o.VisitsKeep,
 		EndedKeep:      endedKeep,
 		RetryKeep:      retryKeep,
 	}

@@ -11,6 +11,7 @@ type Stats struct {
 	Sessions   int // live
 	Friends    int // directed edges
 	Bans       int
+	VisitNames int          // that have visitors
 	Outages    int          // recorded since the data was created, as far as kept
 	Memory     []MemoryPart // where the memory went
 	DiskBytes  int64

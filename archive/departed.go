@@ -4,20 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"time"
 
 	"github.com/rollcall/rollcall"
 )
 
-// Departure says that a day of a kind has left the hot store, with how many users
-// it had.
-type Departure struct {
-	Kind  string
-	Day   rollcall.Day
-	Users int
-	At    time.Time // by the database's clock
-	Run   int64     // in which it left
-}
+// Departure says that a day of a kind has left the hot store.
+type Departure = rollcall.Departure
 
 // Departed returns all days that have left the hot store, in order of kind and
 // day.

@@ -53,6 +53,7 @@ func Run(t *testing.T, open Opener) {
 		{"friends", friendTests()},
 		{"attendance", attendanceTests()},
 		{"figures", figureTests()},
+		{"visits", visitTests()},
 		{"events", eventTests()},
 		{"transitions", transitionTests()},
 		{"users", userTests()},

@@ -238,7 +238,7 @@ func fieldOf(d *huma.ErrorDetail) string {
 
 // sections are the parts of the document, in the order to read them.
 func sections() []*huma.Tag {
-	names := []string{"Sessions", "Presence", "Users", "Friends", "Attendance", "End user", "Administration", "Operation"}
+	names := []string{"Sessions", "Presence", "Users", "Friends", "Attendance", "Visits", "End user", "Administration", "Operation"}
 	tags := make([]*huma.Tag, len(names))
 	for i, name := range names {
 		tags[i] = &huma.Tag{Name: name}

@@ -40,10 +40,15 @@ func newSite(t testing.TB, change ...func(*httpapi.Options)) *site {
 
 func newSiteOver(t testing.TB, engine rollcall.Engine, change ...func(*httpapi.Options)) *site {
 	t.Helper()
+	return newSiteIn(t, engine, time.UTC, change...)
+}
+
+func newSiteIn(t testing.TB, engine rollcall.Engine, zone *time.Location, change ...func(*httpapi.Options)) *site {
+	t.Helper()
 	clock := rollcall.NewManualClock(noon)
 	metrics, err := httpapi.NewMetrics(nil)
 	require.NoError(t, err)
-	roll, err := rollcall.New(engine, rollcall.Options{Clock: clock, Observer: metrics})
+	roll, err := rollcall.New(engine, rollcall.Options{Clock: clock, Timezone: zone, Observer: metrics})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, roll.Close()) })
 

@@ -118,6 +118,7 @@ func gaugesOf(stats rollcall.Stats) prometheus.Gatherer {
 		{"sessions", "Live sessions.", float64(stats.Sessions)},
 		{"friends", "Directed edges between users.", float64(stats.Friends)},
 		{"bans", "Bans in force.", float64(stats.Bans)},
+		{"visit_names", "Names that visitors are counted of.", float64(stats.VisitNames)},
 		{"outages", "Outages recorded.", float64(stats.Outages)},
 		{"memory_bytes", "Memory of the engine's structures.", float64(stats.MemoryBytes())},
 		{"disk_bytes", "Size of the data directory.", float64(stats.DiskBytes)},

@@ -99,6 +99,9 @@ func Routes() []Route {
 		{Method: "GET", Path: "/v1/attendance/stickiness", Needs: AccessReader},
 		{Method: "GET", Path: "/v1/attendance/streaks", Needs: AccessReader},
 
+		{Method: "POST", Path: "/v1/visits", Needs: AccessWriter, Batch: true},
+		{Method: "GET", Path: "/v1/visits", Needs: AccessReader},
+
 		{Method: "GET", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "DELETE", Path: "/v1/keys/{id}", Needs: AccessAdmin},

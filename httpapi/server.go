@@ -84,6 +84,7 @@ func (s *Server) registerAll() {
 	s.registerAttended()
 	s.registerFigures()
 	s.registerCohorts()
+	s.registerVisits()
 	s.registerKeys()
 	s.registerStats()
 	s.registerHealth()

@@ -20,6 +20,7 @@ type stats struct {
 	Sessions    int          `json:"sessions" doc:"live"`
 	Friends     int          `json:"friends" doc:"directed edges"`
 	Bans        int          `json:"bans"`
+	VisitNames  int          `json:"visit_names" doc:"that visitors are counted of"`
 	Outages     int          `json:"outages" doc:"recorded"`
 	MemoryBytes int64        `json:"memory_bytes"`
 	Memory      []memoryPart `json:"memory" nullable:"false"`
@@ -41,7 +42,7 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (stats, error) {
 	return stats{
 		Version: s.opts.Version, Now: instantOf(s.roll.Now()), Today: dayOf(s.roll.Today()), Timezone: s.roll.Timezone().String(),
 		Engine: e.Engine, Partitions: e.Partitions, Users: e.Users, Known: e.Known, Sessions: e.Sessions,
-		Friends: e.Friends, Bans: e.Bans, Outages: e.Outages, MemoryBytes: e.MemoryBytes(),
+		Friends: e.Friends, Bans: e.Bans, VisitNames: e.VisitNames, Outages: e.Outages, MemoryBytes: e.MemoryBytes(),
 		Memory:    each(e.Memory, func(p rollcall.MemoryPart) memoryPart { return memoryPart(p) }),
 		DiskBytes: e.DiskBytes, Refusing: e.Refusing,
 	}, err

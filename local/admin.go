@@ -144,6 +144,8 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		days += p.days.memory()
 		p.mu.RUnlock()
 	}
+	var visits int
+	st.VisitNames, visits = e.visits.memory()
 	release, err := e.store.use()
 	if err != nil {
 		return rollcall.Stats{}, err
@@ -161,6 +163,7 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		{"users", users},
 		{"friends", friends},
 		{"attendance", days},
+		{"visits", visits},
 		{"events waiting", e.events.bytes()},
 		{"store", int(m.BlockCache.Size) + int(m.MemTable.Size)},
 	} {

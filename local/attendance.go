@@ -1,10 +1,7 @@
 package local
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2"
@@ -76,6 +73,64 @@ func (t *dayTable) remove(kind uint8, day int32, n uint32) {
 	t.ever.Remove(n)
 }
 
+// putAll puts the steps that change something into the batch, those of one
+// container as one operation, and returns them. Steps must be sorted and differ.
+func (t *dayTable) putAll(b *pebble.Batch, steps []markStep, add bool) ([]markStep, error) {
+	changed := steps[:0]
+	operation := dayset.AppendAdd
+	if !add {
+		operation = dayset.AppendRemove
+	}
+	var low []uint16
+	var op []byte
+	for id, some := range bySet(steps) {
+		set := t.sets[id]
+		first := len(changed)
+		for _, s := range some {
+			if (set != nil && set.Contains(s.user())) != add {
+				changed = append(changed, s)
+			}
+		}
+		for rest := changed[first:]; len(rest) > 0; {
+			container := uint8(rest[0].user() >> 16)
+			low = low[:0]
+			for len(rest) > 0 && uint8(rest[0].user()>>16) == container {
+				low = append(low, uint16(rest[0]))
+				rest = rest[1:]
+			}
+			op = operation(op[:0], low)
+			if err := b.Merge(dayKey(t.p.index, id.kind, id.day, container), op, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return changed, nil
+}
+
+// change makes in memory the change that putAll put into a batch.
+func (t *dayTable) change(steps []markStep, add bool) {
+	if !add {
+		for _, s := range steps {
+			t.remove(s.set().kind, s.set().day, s.user())
+		}
+		return
+	}
+	var users []uint32
+	for id, some := range bySet(steps) {
+		users = users[:0]
+		for _, s := range some {
+			users = append(users, s.user())
+		}
+		set := t.sets[id]
+		if set == nil {
+			set = roaring.New()
+			t.sets[id] = set
+		}
+		set.AddMany(users)
+		t.ever.AddMany(users)
+	}
+}
+
 // memory is measured now and then, as it means to walk all sets.
 func (t *dayTable) memory() int {
 	total := int(t.ever.GetSizeInBytes())
@@ -142,119 +197,6 @@ func containsKind(kinds []uint8, k uint8) bool {
 		}
 	}
 	return false
-}
-
-// Mark implements [rollcall.Attendance].
-func (e *Engine) Mark(_ context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
-	changed, err := e.mark(at, marks, true)
-	return changed, len(marks) - changed, err
-}
-
-// Unmark implements [rollcall.Attendance].
-func (e *Engine) Unmark(_ context.Context, at time.Time, marks []rollcall.Mark) (int, error) {
-	return e.mark(at, marks, false)
-}
-
-// markStep is a mark with its kind and user resolved.
-type markStep struct {
-	kind uint8
-	day  int32
-	user uint32
-}
-
-func (e *Engine) mark(at time.Time, marks []rollcall.Mark, add bool) (int, error) {
-	now, err := e.enterWrite(at)
-	if err != nil {
-		return 0, err
-	}
-	for _, m := range marks {
-		if add && m.Kind != "" {
-			if _, err := e.kinds.index(m.Kind); err != nil {
-				return 0, err
-			}
-		}
-	}
-	byPart := make(map[*partition][]rollcall.Mark)
-	for _, m := range marks {
-		p := e.partitionOf(m.User)
-		byPart[p] = append(byPart[p], m)
-	}
-	total := 0
-	var units []*unit
-	for p, some := range byPart {
-		var u *unit
-		var n int
-		if u, n, err = p.mark(now, some, add); err != nil {
-			break
-		}
-		total += n
-		units = append(units, u)
-	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
-	return total, err
-}
-
-func (p *partition) mark(now int64, marks []rollcall.Mark, add bool) (*unit, int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.advance(now)
-	u := p.begin()
-	steps, err := p.markSteps(u, marks, add)
-	if err != nil {
-		return nil, 0, u.drop(err)
-	}
-	if err := u.apply(); err != nil {
-		return nil, 0, err
-	}
-	for _, s := range steps {
-		p.stored(s.user)
-		if add {
-			p.days.add(s.kind, s.day, s.user)
-		} else {
-			p.days.remove(s.kind, s.day, s.user)
-		}
-	}
-	return u, len(steps), nil
-}
-
-// markSteps puts the marks that change something into the batch, each once.
-func (p *partition) markSteps(u *unit, marks []rollcall.Mark, add bool) ([]markStep, error) {
-	done := make(map[markStep]bool, len(marks))
-	var steps []markStep
-	for _, m := range marks {
-		if _, known := p.find(m.User); !known && !add {
-			continue
-		}
-		n, err := p.number(u.batch, m.User)
-		if err != nil {
-			return nil, err
-		}
-		kind := m.Kind
-		if kind == "" {
-			kind = cmp.Or(p.users.get(n).kind, rollcall.DefaultKind)
-		}
-		k, err := p.eng.kinds.index(kind)
-		if err != nil {
-			return nil, err
-		}
-		s := markStep{k, int32(m.Day), n}
-		if done[s] || p.days.has(s.kind, s.day, s.user) == add {
-			continue
-		}
-		done[s] = true
-		steps = append(steps, s)
-		if add {
-			err = p.days.put(u.batch, s.kind, s.day, s.user)
-		} else {
-			err = p.days.drop(u.batch, s.kind, s.day, s.user)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return steps, nil
 }
 
 // Days implements [rollcall.Attendance].

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/rollcall/rollcall"
 )
 
@@ -198,22 +200,30 @@ func (b *beginning) commit() rollcall.Session {
 // end puts the end of a session into the unit: its record moves to the ended
 // ones, where it stays findable by id and token, and the event is appended.
 func (u *unit) end(s *rollcall.Session, tok tokenKey) error {
-	p := u.p.index
+	if err := u.batch.Delete(sessionKey(u.p.index, s.ID), nil); err != nil {
+		return err
+	}
+	if err := putEnded(u.batch, u.p.index, s, tok); err != nil {
+		return err
+	}
+	u.event(rollcall.SessionEnded, s.End.At.UnixMilli(), s.User, rollcall.Event{
+		Session: s.ID, Cause: s.End.Cause, Reason: s.End.Reason, Actor: s.End.Actor,
+	})
+	return nil
+}
+
+// putEnded puts a session among the ended ones of a partition.
+func putEnded(b *pebble.Batch, p uint8, s *rollcall.Session, tok tokenKey) error {
 	st := stored{Session: *s, token: tok}
-	at := s.End.At.UnixMilli()
 	for _, err := range []error{
-		u.batch.Delete(sessionKey(p, s.ID), nil),
-		u.batch.Set(endedKey(p, s.ID), st.encode(nil), nil),
-		u.batch.Set(endedTokenKey(p, tok), s.ID[:], nil),
-		u.batch.Set(endedDueKey(at, p, s.ID), tok[:], nil),
+		b.Set(endedKey(p, s.ID), st.encode(nil), nil),
+		b.Set(endedTokenKey(p, tok), s.ID[:], nil),
+		b.Set(endedDueKey(s.End.At.UnixMilli(), p, s.ID), tok[:], nil),
 	} {
 		if err != nil {
 			return err
 		}
 	}
-	u.event(rollcall.SessionEnded, at, s.User, rollcall.Event{
-		Session: s.ID, Cause: s.End.Cause, Reason: s.End.Reason, Actor: s.End.Actor,
-	})
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -291,6 +292,25 @@ func (c *checker) rest() {
 			}
 		})
 	}
+	c.visits()
 	c.table(tabRetry, 33, func(_, _ []byte) {})
 	c.table(tabRetryDue, 41, func(_, _ []byte) {})
+}
+
+func (c *checker) visits() {
+	names := make(map[string]bool)
+	c.table(tabVisit, 0, func(k, v []byte) {
+		name, _, ok := visitOfKey(k)
+		if !ok || len(name) > rollcall.MaxVisitNameLen || !utf8.ValidString(name) {
+			c.fault(k, "is no name and hour of visits")
+			return
+		}
+		if names[name] = true; len(names) > rollcall.MaxVisitNames {
+			c.fault(k, "visits of %q, which is one name too many", name)
+			delete(names, name)
+		}
+		if _, err := decodeSketch(v); err != nil {
+			c.fault(k, "visits cannot be read: %v", err)
+		}
+	})
 }

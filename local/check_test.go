@@ -38,6 +38,9 @@ func populate(t *testing.T, dir string) {
 	}
 	_, err = roll.Ban(ctx, "u7", time.Hour, "test", "me")
 	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, roll.Visit(ctx, fmt.Sprintf("page %d", i), numbers(i, 4000*i+10)...))
+	}
 	_, _, err = roll.CreateKey(ctx, rollcall.NewKey{Role: rollcall.RoleReader})
 	require.NoError(t, err)
 	require.NoError(t, roll.Tick(ctx))
@@ -72,6 +75,14 @@ func TestCheckNamesContradictions(t *testing.T) {
 			_ = b.Set(sessionKey(0, s.ID), s.encode(nil), nil)
 		},
 		"an API key cannot be read": func(b *pebble.Batch) { _ = b.Set(apiKeyKey("x"), []byte{1}, nil) },
+		"visits cannot be read":     func(b *pebble.Batch) { _ = b.Set(visitKey("page 1", 3600), []byte{2, 14, 0, 0}, nil) },
+		"of another precision":      func(b *pebble.Batch) { _ = b.Set(visitKey("page 1", 3600), otherPrecision(), nil) },
+		"is no name and hour":       func(b *pebble.Batch) { _ = b.Set([]byte{tabVisit, 9, 1, 2}, nil, nil) },
+		"one name too many": func(b *pebble.Batch) {
+			for i := range rollcall.MaxVisitNames {
+				_ = b.Set(visitKey(fmt.Sprint(i), 3600), noVisitors(), nil)
+			}
+		},
 		"a user's record cannot be": func(b *pebble.Batch) { _ = b.Set(userKey(1, 1), []byte{200}, nil) },
 		"is in the wrong partition": func(b *pebble.Batch) { _ = b.Set(idKey(uint8((rollcall.HashUser("x")+1)&63), 1<<20), []byte("x"), nil) },
 		"of table 's' has 3 bytes":  func(b *pebble.Batch) { _ = b.Set([]byte{tabSession, 1, 2}, nil, nil) },

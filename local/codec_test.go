@@ -70,7 +70,18 @@ func FuzzRecords(f *testing.F) {
 	f.Add(encodeAPIKey(rollcall.APIKey{Name: "n", Role: rollcall.RoleAdmin, CreatedAt: s.LoginAt}))
 	f.Add(encodeEvent(event{Event: rollcall.Event{Type: rollcall.SessionEnded, At: s.LoginAt, User: "u", Session: s.ID}}))
 	f.Add((&userRecord{kind: "user", name: "N", invisible: true, frozen: 9}).encode())
+	f.Add(noVisitors())
+	f.Add(otherPrecision())
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if got, err := decodeSketch(b); err == nil {
+			record, err := encodeSketch(got)
+			require.NoError(t, err)
+			again, err := decodeSketch(record)
+			require.NoError(t, err)
+			n := again.Estimate()
+			require.NoError(t, again.Merge(got))
+			require.Equal(t, n, again.Estimate())
+		}
 		if got, err := decodeSession(s.ID, b); err == nil {
 			again, err := decodeSession(s.ID, got.encode(nil))
 			require.NoError(t, err)

@@ -25,6 +25,7 @@ type Engine struct {
 	events    *eventLog
 	kinds     kindTable
 	keys      keyTable
+	visits    visits
 	settings  rollcall.Settings
 	announced time.Duration // silence after which a user is announced offline
 	scratch   sync.Pool     // *beatScratch
@@ -36,7 +37,10 @@ type Engine struct {
 	flush  sync.Mutex   // one flush at a time
 }
 
-var _ rollcall.Engine = (*Engine)(nil)
+var (
+	_ rollcall.Engine   = (*Engine)(nil)
+	_ rollcall.Transfer = (*Engine)(nil)
+)
 
 // partitions is how many partitions new data is spread over. It is stored, and
 // must be a power of two of at most 256.
@@ -67,7 +71,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, opts: o, store: st, kinds: kindTable{store: st}}
+	e := &Engine{dir: dir, opts: o, store: st, kinds: kindTable{store: st}, visits: newVisits(st)}
 	e.scratch.New = func() any { return new(beatScratch) }
 	if err := e.load(); err != nil {
 		return nil, errors.Join(err, st.close())
@@ -152,6 +156,9 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 		}
 	}
 	e.settings = s
+	if s.Location != nil {
+		e.visits.zone = s.Location
+	}
 	e.announced = s.Window + s.OfflineGrace
 	e.outages.configure(s)
 	e.events.keep = s.EventsCount

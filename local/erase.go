@@ -87,6 +87,7 @@ func (p *partition) hasFriends(n uint32) bool {
 
 func (p *partition) erase(ctx context.Context, u *unit, now int64, user string, k rollcall.BanKey) error {
 	p.fallSilent(now)
+	p.sessions.ends++
 	if ban, ok := p.users.bans[k]; ok {
 		ban.User, ban.Reason, ban.Actor = "", "", ""
 		if err := u.batch.Set(banKey(p.index, k), encodeBan(ban), nil); err != nil {

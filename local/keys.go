@@ -34,6 +34,7 @@ const (
 	tabPresEvent = 'p' // sequence of the first → presence events
 	tabRetry     = 'y' // retry key → what was answered
 	tabRetryDue  = 'Y' // ms, retry key → ""
+	tabVisit     = 'v' // length of the name, name, s when the hour began → sketch
 )
 
 type key []byte

@@ -18,7 +18,7 @@ func (e *Engine) load() error {
 	if err := e.found(); err != nil {
 		return err
 	}
-	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted{})); err != nil {
+	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted{}), e.visits.load()); err != nil {
 		return err
 	}
 	next := make(chan *partition)
@@ -210,6 +210,7 @@ func (p *partition) loadSessions() error {
 
 func (p *partition) loadTouches(k, v []byte) error {
 	s := &p.sessions
+	s.noted = true
 	if k[0] == tabTouch && len(k) == 10 {
 		s.touches = binary.BigEndian.Uint64(k[2:])
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -83,6 +84,27 @@ func (o *outages) floor(now int64) int64 {
 		}
 	}
 	return now
+}
+
+// adopt takes over that an outage elsewhere put a deadline off; false if that
+// holds already. The outage it notes began no later than the deadline, as far
+// as can be known.
+func (o *outages) adopt(deadline, putOff int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.extend(deadline) >= putOff {
+		return false
+	}
+	list := slices.Clone(o.all())
+	i, found := slices.BinarySearchFunc(list, putOff-o.grace, func(out outage, to int64) int { return cmp.Compare(out.to, to) })
+	if found {
+		list[i].from = min(list[i].from, deadline-1)
+	} else {
+		list = slices.Insert(list, i, outage{deadline - 1, putOff - o.grace})
+	}
+	list = list[max(0, len(list)-keptOutages):]
+	o.list.Store(&list)
+	return true
 }
 
 func (o *outages) encode() []byte {

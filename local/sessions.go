@@ -67,6 +67,7 @@ type sessions struct {
 	once    [1 << 10]uint32 // hashes of attribute values seen lately
 
 	dead []uint32 // ended at their deadline, still to be reaped
+	ends uint64   // changes so far of what is remembered of ended sessions
 
 	lastLogin  int64 // of the newest id, to keep ids ascending
 	lastRandom uint64
@@ -74,6 +75,7 @@ type sessions struct {
 	flushed int64  // touches before this instant are in the store
 	written int    // touches in the store since the last snapshot
 	touches uint64 // last record of touches
+	noted   bool   // the store has records of touches
 }
 
 func (s *sessions) init(p *partition) {
@@ -268,13 +270,17 @@ func (s *sessions) index(set valueSet, value string, pos uint32) intern.ID {
 		return 0
 	}
 	id := s.values.Ref(value)
+	set.add(id, pos)
+	return id
+}
+
+func (set valueSet) add(id intern.ID, pos uint32) {
 	b := set[id]
 	if b == nil {
 		b = roaring.New()
 		set[id] = b
 	}
 	b.Add(pos)
-	return id
 }
 
 func (s *sessions) unindex(set valueSet, id intern.ID, pos uint32) {
@@ -301,6 +307,7 @@ func (s *sessions) leave(slot uint32) {
 
 // remove forgets a session.
 func (s *sessions) remove(slot uint32) {
+	s.ends++
 	s.leave(slot)
 	s.byID.remove(slot)
 	s.byToken.remove(slot)
@@ -346,16 +353,9 @@ func (s *sessions) compact() {
 		s.pos.Set(slot, pos)
 		s.live.Add(pos)
 		for i, c := range [...]*column.Column[intern.ID]{&s.kind, &s.app, &s.device} {
-			id := c.Get(slot)
-			if id == 0 {
-				continue
+			if id := c.Get(slot); id != 0 {
+				sets[i].add(id, pos)
 			}
-			b := sets[i][id]
-			if b == nil {
-				b = roaring.New()
-				sets[i][id] = b
-			}
-			b.Add(pos)
 		}
 	})
 }

@@ -37,6 +37,10 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	if err := e.forgetOld(ctx, at); err != nil {
 		return err
 	}
+	e.visits.hourAt(now)
+	if err := e.visits.forget(at.Add(-e.settings.VisitsKeep)); err != nil {
+		return err
+	}
 	if err := e.flushAll(); err != nil {
 		return err
 	}
@@ -80,8 +84,8 @@ func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 	return err
 }
 
-// flushAll makes beats and touches durable: partition by partition, with one
-// sync at the end.
+// flushAll makes beats, touches and visits durable: partition by partition,
+// then name by name, with one sync at the end.
 func (e *Engine) flushAll() error {
 	e.flush.Lock()
 	defer e.flush.Unlock()
@@ -92,6 +96,9 @@ func (e *Engine) flushAll() error {
 		if err := p.flush(); err != nil {
 			return err
 		}
+	}
+	if err := e.visits.flush(); err != nil {
+		return err
 	}
 	b := e.store.db.NewBatch()
 	first, err := e.events.flush(b)
@@ -149,13 +156,7 @@ func (p *partition) flushBeats(b *pebble.Batch) error {
 	var err error
 	newest := pr.flushed
 	pr.seen.EachGroupSince(pr.flushed, func(sec uint32, numbers []uint32) {
-		w := writer{make([]byte, 0, 2*len(numbers))}
-		last := uint32(0)
-		for _, n := range numbers {
-			w.uint(uint64(n - last))
-			last = n
-		}
-		err = errors.Join(err, b.Set(beatKey(p.index, sec), w.b, nil))
+		err = errors.Join(err, b.Set(beatKey(p.index, sec), beatRecord(numbers), nil))
 		pr.written += len(numbers)
 		newest = max(newest, sec)
 	})
@@ -259,6 +260,7 @@ func (p *partition) flushTouches(b *pebble.Batch) error {
 	if n == 0 {
 		return nil
 	}
+	s.noted = true
 	if s.written += n; s.written > max(p.eng.opts.minDelta, s.order.Live()) {
 		return p.snapshotTouches(b)
 	}

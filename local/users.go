@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -141,6 +142,13 @@ func (t *kindTable) of(kind string) []uint8 {
 	return out
 }
 
+// all returns the kinds by number.
+func (t *kindTable) all() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Clone(t.names)
+}
+
 // User implements [rollcall.Users].
 func (e *Engine) User(_ context.Context, user string) (rollcall.User, error) {
 	if err := e.open(); err != nil {
@@ -229,6 +237,9 @@ func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.
 		return false, err
 	}
 	p := e.partitionOf(user)
+	if err := e.dropDoubles(p, k); err != nil { // durable with what follows
+		return false, err
+	}
 	p.mu.Lock()
 	_, found := p.users.banOf(k, p.advance(now))
 	if !found {
@@ -284,7 +295,51 @@ func (e *Engine) Bans(_ context.Context, at time.Time, r rollcall.PageRequest) (
 	}
 	e.runlockAll()
 	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })
-	return pageOf(bans, r, banPlace), nil
+	return pageOf(oncePerKey(bans), r, banPlace), nil
+}
+
+// oncePerKey leaves out the doubles of a ban whose user was erased, and that
+// came from elsewhere without saying in which partition they were; see Import.
+func oncePerKey(bans []rollcall.Ban) []rollcall.Ban {
+	named := make(map[rollcall.BanKey]bool)
+	for i := len(bans) - 1; i >= 0 && bans[i].User != ""; i-- {
+		named[bans[i].Key] = true
+	}
+	return slices.DeleteFunc(bans, func(b rollcall.Ban) bool {
+		double := b.User == "" && named[b.Key]
+		named[b.Key] = true
+		return double
+	})
+}
+
+// dropDoubles removes a ban from all partitions but one.
+func (e *Engine) dropDoubles(but *partition, k rollcall.BanKey) error {
+	for _, p := range e.parts {
+		if p == but {
+			continue
+		}
+		if err := p.dropBan(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *partition) dropBan(k rollcall.BanKey) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.users.bans[k]; !ok {
+		return nil
+	}
+	b := p.eng.store.db.NewBatch()
+	err := b.Delete(banKey(p.index, k), nil)
+	if err == nil {
+		err = p.eng.store.queue(b)
+	}
+	if err == nil {
+		delete(p.users.bans, k)
+	}
+	return errors.Join(err, b.Close())
 }
 
 // banPlace orders bans: by user, then key.

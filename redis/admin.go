@@ -99,12 +99,15 @@ func (e *Engine) DeleteKey(ctx context.Context, id string) error {
 	return err
 }
 
+// perPartition is how many questions Stats has for each.
+const perPartition = 6
+
 // Stats implements [rollcall.Admin]. Users are those seen or with marks,
 // whichever are more: there is no list of all. Memory is that of the servers,
 // with whatever else they hold.
 func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
 	st := rollcall.Stats{Engine: "redis", Partitions: len(e.roots), ClockOffset: e.ClockOffset()}
-	calls := make([]call, 0, 5*len(e.roots))
+	calls := make([]call, 0, perPartition*len(e.roots))
 	for p := range e.roots {
 		b := e.client.B
 		calls = append(calls,
@@ -112,13 +115,14 @@ func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
 			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "num")).Build() }),
 			plain(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "login")).Build() }),
 			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "bans")).Build() }),
-			plain(func() rueidis.Completed { return b().Hmget().Key(e.of(p, "part")).Field("edges", "gaps").Build() }))
+			plain(func() rueidis.Completed { return b().Hmget().Key(e.of(p, "part")).Field("edges", "gaps").Build() }),
+			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "names")).Build() }))
 	}
 	out, err := e.do(ctx, 0, calls...)
 	if err != nil {
 		return st, err
 	}
-	for i := 0; i < len(out); i += 5 {
+	for i := 0; i < len(out); i += perPartition {
 		seen, _ := out[i].AsInt64()
 		numbered, _ := out[i+1].AsInt64()
 		sessions, _ := out[i+2].AsInt64()
@@ -129,6 +133,8 @@ func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
 		}
 		edges, _ := fields[0].AsInt64() // nil if there was none yet
 		gaps, _ := fields[1].AsInt64()
+		names, _ := out[i+5].AsInt64()
+		st.VisitNames += int(names)
 		st.Users += int(max(seen, numbered))
 		st.Known += int(seen)
 		st.Sessions += int(sessions)

@@ -57,13 +57,54 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 
 // Unmark implements [rollcall.Attendance].
 func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (n int, err error) {
+	var firsts []string // user and kind of first days that may be in the archive
 	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark), marks, func(_ []int, msg rueidis.RedisMessage) error {
-		c, err := msg.AsInt64()
-		n += int(c)
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply)%2 != 1 {
+			return damaged("an answer about marks")
+		}
+		c, err := strconv.Atoi(reply[0])
+		n, firsts = n+c, append(firsts, reply[1:]...)
 		return err
 	})
-	return n, err
+	if err != nil {
+		return n, err
+	}
+	return n, e.refirst(ctx, firsts)
 }
+
+// refirst sets first days anew that were taken back here, by what the archive
+// has of the users.
+func (e *Engine) refirst(ctx context.Context, firsts []string) error {
+	departed, err := e.departedDays(ctx)
+	if err != nil || len(departed) == 0 {
+		return err
+	}
+	for i := 0; i+1 < len(firsts); i += 2 {
+		user, kind := firsts[i], firsts[i+1]
+		rows, err := e.settings.Archive.User(ctx, user, kind, firstMonth, lastMonth)
+		if err != nil {
+			return noArchive(err)
+		}
+		for _, row := range rows {
+			for _, day := range row.Month.Days(row.Days) {
+				if !slices.ContainsFunc(departed, func(d rollcall.Departure) bool { return d.Kind == row.Kind && d.Day == day }) {
+					continue
+				}
+				if _, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.first, user, kind, fmt.Sprint(int32(day)))); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// The first and the last month there can be.
+const (
+	firstMonth rollcall.Month = 197001
+	lastMonth  rollcall.Month = 999912
+)
 
 // eachMark runs a script that takes marks, in bounded steps, and hands on what
 // it says.
@@ -166,10 +207,9 @@ type daySets map[int32]*roaring.Bitmap
 // Set implements [dayset.Source].
 func (s daySets) Set(day int32) *roaring.Bitmap { return s[day] }
 
-// readDays reads what days.lua answers.
-func readDays(msg rueidis.RedisMessage) (daySets, error) {
-	reply, err := msg.ToArray()
-	if err != nil || len(reply)%2 != 0 {
+// readDays reads days and their sets.
+func readDays(reply []rueidis.RedisMessage) (daySets, error) {
+	if len(reply)%2 != 0 {
 		return nil, damaged("the days")
 	}
 	sets := make(daySets)
@@ -189,7 +229,7 @@ func readDays(msg rueidis.RedisMessage) (daySets, error) {
 	return sets, nil
 }
 
-// readSet reads one set: see days.lua.
+// readSet reads one set: see set.lua.
 func readSet(packed string) *roaring.Bitmap {
 	switch {
 	case len(packed) > 1 && packed[0] == 'B':

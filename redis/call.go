@@ -173,10 +173,15 @@ func failure(err error) error {
 		return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "Redis has no memory left", Err: err}
 	case "MISCONF":
 		return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "Redis cannot write to its disk and refuses changes", Err: err}
+	case "LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "BUSY", "NOREPLICAS", "MOVED", "ASK", "UNKILLABLE":
+		return unavailable(err)
 	case "NOAUTH", "WRONGPASS", "NOPERM":
 		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "Redis refuses the user of redis.url: see the operations guide for what it must be allowed", Err: err}
 	default:
-		return unavailable(err)
+		return &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "Redis refuses a command; its user may lack a right that the operations guide names", Err: err,
+		}
 	}
 }
 

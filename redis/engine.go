@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/recall"
 )
 
 // Engine is the distributed engine. It keeps nothing that another server on the
@@ -31,7 +32,10 @@ type Engine struct {
 	kinds   kindSet
 	tails   tails
 	beats   beats
-	news    news
+
+	departed departedDays
+	snapshot monthSnapshot
+	news     news
 
 	settings rollcall.Settings
 	setup    []byte // see env
@@ -74,6 +78,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		e.roots = append(e.roots, fmt.Sprintf("%s:{%d}", o.Prefix, p))
 	}
 	e.kinds.known = make(map[string]bool)
+	e.departed.sets = recall.New(o.Partitions, recallBudget)
 	e.beats.some = make(chan struct{}, 1)
 	if e.client, err = rueidis.NewClient(option); err != nil {
 		return nil, failure(err)
@@ -106,6 +111,9 @@ func (e *Engine) prepare(ctx context.Context) error {
 	_, _ = rand.Read(id[:])
 	e.ready.Store(true)
 	defer e.ready.Store(false)
+	if _, err := e.one(ctx, 0, at(e.of(0, "probe"), &e.scripts.probe)); err != nil {
+		return err
+	}
 	stands, err := e.meta(ctx,
 		"format", strconv.Itoa(format), "partitions", strconv.Itoa(e.opts.Partitions), "store", hex.EncodeToString(id[:]))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
@@ -18,9 +19,21 @@ import (
 // abreast is how many partitions' days are held in memory at once.
 const abreast = 4
 
-// eachDays hands the sets of the days in a range to fn, partition by partition.
-func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn func(part int, s daySets) error) error {
+// partDays are the sets of one partition, what it had counted of marks when they
+// were read, and its time.
+type partDays struct {
+	sets         daySets
+	marks, clock int64
+}
+
+// eachDays hands the sets of the days in a range to fn, partition by partition:
+// what is here, and what the archive has of days that departed.
+func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn func(part int, d partDays) error) error {
 	from, to = max(from, math.MinInt32), min(to, math.MaxInt32)
+	away, err := e.recall(ctx, kind, from, to)
+	if err != nil {
+		return err
+	}
 	for first := 0; first < len(e.roots); first += abreast {
 		var calls []call
 		for p := first; p < min(first+abreast, len(e.roots)); p++ {
@@ -31,11 +44,12 @@ func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn f
 			return err
 		}
 		for i, msg := range messages {
-			sets, err := readDays(msg)
+			d, err := readPartDays(msg)
 			if err != nil {
 				return err
 			}
-			if err := fn(first+i, sets); err != nil {
+			away.unite(first+i, d.sets)
+			if err := fn(first+i, d); err != nil {
 				return err
 			}
 		}
@@ -43,8 +57,20 @@ func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn f
 	return nil
 }
 
-var mauOf = map[rollcall.MAU]dayset.MAU{
-	rollcall.MAU28: dayset.MAU28, rollcall.MAU30: dayset.MAU30, rollcall.MAUMonth: dayset.MAUMonth,
+// readPartDays reads what days.lua answers.
+func readPartDays(msg rueidis.RedisMessage) (d partDays, err error) {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) < 2 {
+		return d, damaged("the days")
+	}
+	if d.marks, err = reply[0].AsInt64(); err != nil {
+		return d, damaged("the days")
+	}
+	if d.clock, err = reply[1].AsInt64(); err != nil {
+		return d, damaged("the days")
+	}
+	d.sets, err = readDays(reply[2:])
+	return d, err
 }
 
 var periodOf = map[rollcall.Period]dayset.Period{
@@ -54,44 +80,44 @@ var periodOf = map[rollcall.Period]dayset.Period{
 // longestMAU is how many days before a day its month may begin.
 const longestMAU = 31
 
-// Series implements [rollcall.Attendance].
-func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall.DayFigures, error) {
-	var points []dayset.Point
-	err := e.eachDays(ctx, q.Kind, int64(q.Range.From)-longestMAU, int64(q.Range.To), func(_ int, s daySets) error {
-		points = dayset.Series(points, s, int32(q.Range.From), int32(q.Range.To), mauOf[q.MAU])
-		return nil
-	})
-	out := make([]rollcall.DayFigures, len(points))
-	for i, p := range points {
-		out[i] = rollcall.DayFigures{Day: q.Range.From + rollcall.Day(i), DAU: int(p.DAU), WAU: int(p.WAU), MAU: int(p.MAU)}
+// newcomers tells whose first day ever, of a kind or of all, lies in a range:
+// by the first days that every partition keeps.
+func (e *Engine) newcomers(ctx context.Context, kind string, from, to int64) ([]dayset.Newcomers, error) {
+	calls := make([]call, len(e.roots))
+	for p := range calls {
+		calls[p] = plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(p, "first:"+kind)).Build() })
 	}
-	return out, err
-}
-
-// newcomers tells whose first day ever lies in a range, which ascends from call
-// to call.
-func newcomers(s daySets) dayset.Newcomers {
-	known, upTo := roaring.New(), int32(math.MaxInt32)
-	for day := range s {
-		upTo = min(upTo, day-1)
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
 	}
-	return func(from, to int32) *roaring.Bitmap {
-		if from > upTo && from-1 > upTo {
-			known.Or(dayset.Any(s, upTo+1, from-1))
-			upTo = from - 1
+	out := make([]dayset.Newcomers, len(messages))
+	for p, msg := range messages {
+		packed, _ := msg.ToString() // nil if there is none
+		byDay := make(daySets)
+		for n := 0; 4*n+4 <= len(packed); n++ {
+			day := int64(binary.BigEndian.Uint32([]byte(packed[4*n:4*n+4]))) - 1
+			if day < max(0, from) || day > to {
+				continue
+			}
+			if byDay[int32(day)] == nil {
+				byDay[int32(day)] = roaring.New()
+			}
+			byDay[int32(day)].Add(uint32(n))
 		}
-		return roaring.AndNot(dayset.Any(s, from, to), known)
+		out[p] = func(from, to int32) *roaring.Bitmap { return dayset.Any(byDay, from, to) }
 	}
+	return out, nil
 }
 
 // Retention implements [rollcall.Attendance].
 func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
-	span, ok, err := e.Span(ctx, q.Kind)
+	last, ok, err := e.lastDay(ctx, q.Kind)
 	if err != nil || !ok {
 		return nil, err
 	}
 	dq := dayset.RetentionQuery{
-		Period: periodOf[q.Period], From: int32(q.Range.From), To: int32(q.Range.To), Last: int32(span.To),
+		Period: periodOf[q.Period], From: int32(q.Range.From), To: int32(q.Range.To), Last: int32(last),
 	}
 	if q.Cohort == rollcall.CohortRecurring {
 		dq.Cohort = dayset.Recurring
@@ -99,10 +125,15 @@ func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]ro
 	if q.Measure == rollcall.MeasureOnOrAfter {
 		dq.Measure = dayset.OnOrAfter
 	}
+	from := int64(dq.Period.Start(dq.From))
+	fresh, err := e.newcomers(ctx, q.Kind, from, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
 	var table dayset.RetentionTable
-	err = e.eachDays(ctx, q.Kind, math.MinInt32, math.MaxInt32, func(_ int, s daySets) error {
-		dq.New = newcomers(s)
-		table = dayset.Retention(table, s, dq)
+	err = e.eachDays(ctx, q.Kind, from, math.MaxInt32, func(p int, d partDays) error {
+		dq.New = fresh[p]
+		table = dayset.Retention(table, d.sets, dq)
 		return nil
 	})
 	rows := make([]rollcall.CohortRow, len(table.Sizes))
@@ -115,12 +146,36 @@ func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]ro
 	return rows, err
 }
 
+// lastDay is the last day with marks, here or in the archive.
+func (e *Engine) lastDay(ctx context.Context, kind string) (rollcall.Day, bool, error) {
+	span, ok, err := e.Span(ctx, kind)
+	if err != nil {
+		return 0, false, err
+	}
+	departed, err := e.departedDays(ctx)
+	for _, d := range departed {
+		if kind == "" || d.Kind == kind {
+			if !ok || d.Day > span.To {
+				span.To = d.Day
+			}
+			ok = true
+		}
+	}
+	return span.To, ok, err
+}
+
 // Lifecycle implements [rollcall.Attendance].
 func (e *Engine) Lifecycle(ctx context.Context, q rollcall.LifecycleQuery) ([]rollcall.LifecycleRow, error) {
 	period := periodOf[q.Period]
+	from := int64(period.Prev(period.Start(int32(q.Range.From))))
+	to := int64(period.Next(period.Start(int32(q.Range.To))))
+	fresh, err := e.newcomers(ctx, q.Kind, from, to)
+	if err != nil {
+		return nil, err
+	}
 	var flows []dayset.Flow
-	err := e.eachDays(ctx, q.Kind, math.MinInt32, math.MaxInt32, func(_ int, s daySets) error {
-		flows = dayset.Lifecycle(flows, s, newcomers(s), period, int32(q.Range.From), int32(q.Range.To))
+	err = e.eachDays(ctx, q.Kind, from, to, func(p int, d partDays) error {
+		flows = dayset.Lifecycle(flows, d.sets, fresh[p], period, int32(q.Range.From), int32(q.Range.To))
 		return nil
 	})
 	rows := make([]rollcall.LifecycleRow, len(flows))
@@ -137,8 +192,8 @@ func (e *Engine) Lifecycle(ctx context.Context, q rollcall.LifecycleQuery) ([]ro
 // ActiveDays implements [rollcall.Attendance].
 func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind string) ([]int, error) {
 	var counts []int64
-	err := e.eachDays(ctx, kind, int64(r.From), int64(r.To), func(_ int, s daySets) error {
-		counts = dayset.ActiveDays(counts, s, int32(r.From), int32(r.To))
+	err := e.eachDays(ctx, kind, int64(r.From), int64(r.To), func(_ int, d partDays) error {
+		counts = dayset.ActiveDays(counts, d.sets, int32(r.From), int32(r.To))
 		return nil
 	})
 	out := make([]int, max(1, len(counts)))
@@ -151,8 +206,8 @@ func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind strin
 // Streaks implements [rollcall.Attendance].
 func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
 	var out []rollcall.UserStreak
-	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(q.Range.To), func(p int, s daySets) error {
-		top := dayset.Streaks(s, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit)
+	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(q.Range.To), func(p int, d partDays) error {
+		top := dayset.Streaks(d.sets, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit)
 		numbers := make([]uint32, len(top))
 		for i, t := range top {
 			numbers[i] = t.Number
@@ -199,12 +254,12 @@ func (e *Engine) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.P
 		after, skip = decodeActivePlace(q.Page.Cursor), 0
 	}
 	more, last := false, activePlace{}
-	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(q.Range.To), func(p int, s daySets) error {
+	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(q.Range.To), func(p int, d partDays) error {
 		find := dayset.Any
 		if q.Match == rollcall.MatchEvery {
 			find = dayset.Every
 		}
-		found := find(s, int32(q.Range.From), int32(q.Range.To))
+		found := find(d.sets, int32(q.Range.From), int32(q.Range.To))
 		page.Total += int(found.GetCardinality())
 		if resumed && p < after.part {
 			return nil

@@ -84,6 +84,15 @@ func TestRefusedUsers(t *testing.T) {
 	_, err = redis.Open(t.Context(), redis.Options{URL: s.URL(), Prefix: "other"})
 	require.ErrorIs(t, err, rollcall.ErrUnavailable)
 	require.ErrorContains(t, err, "operations guide")
+	for _, right := range []string{"-evalsha", "-xadd", "-bitop", "-pfmerge", "-zmscore", "-hincrby"} {
+		_, err := s.Do("ACL", "SETUSER", "rollcall", right)
+		require.NoError(t, err)
+		_, err = redis.Open(t.Context(), redis.Options{URL: s.URL()})
+		require.ErrorIs(t, err, rollcall.ErrUnavailable, right)
+		require.ErrorContains(t, err, "operations guide", right)
+		_, err = s.Do("ACL", "SETUSER", "rollcall", "+"+right[1:])
+		require.NoError(t, err)
+	}
 }
 
 // TestClock compares the clock that servers share with this machine's.

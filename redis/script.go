@@ -18,15 +18,16 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-	begin, touch, lookup, change, finish script
-	beat, count, newest, seen, sessions  script
-	clear, user, unban, erase, redact    script
-	befriend, unfriend                   script
-	mark, unmark, days, attended         script
-	page, narrow, recent                 script
-	stamp, sweep                         script
-	kinds, putKey, claim, meta           script // not of a partition
-	all                                  []*script
+	begin, touch, lookup, change, finish         script
+	beat, count, newest, seen, sessions          script
+	clear, user, unban, erase, redact            script
+	befriend, unfriend                           script
+	mark, unmark, days, attended, first          script
+	closed, close, maps, settle, depart, readmit script
+	page, narrow, recent                         script
+	stamp, sweep, visit, visitors                script
+	kinds, names, putKey, claim, meta, probe     script // not of a partition
+	all                                          []*script
 }
 
 func loadScripts() (*scripts, error) {
@@ -51,17 +52,28 @@ func loadScripts() (*scripts, error) {
 		&s.unfriend: "env unfriend",
 		&s.mark:     "env day mark",
 		&s.unmark:   "env day unmark",
-		&s.days:     "env days",
+		&s.days:     "env set days",
+		&s.first:    "env day first",
+		&s.closed:   "env closed",
+		&s.close:    "env close",
+		&s.maps:     "env set maps",
+		&s.settle:   "env day settle",
+		&s.depart:   "env day depart",
+		&s.readmit:  "env day readmit",
 		&s.attended: "env day attended",
 		&s.page:     "env event session page",
 		&s.narrow:   "env event session narrow",
 		&s.recent:   "env event session recent",
 		&s.stamp:    "env stamp",
 		&s.sweep:    "env event session sweep",
+		&s.visit:    "env visit",
+		&s.visitors: "env visitors",
 		&s.kinds:    "kinds",
+		&s.names:    "names",
 		&s.putKey:   "putkey",
 		&s.claim:    "claim",
 		&s.meta:     "meta",
+		&s.probe:    "probe",
 	} {
 		for _, name := range strings.Fields(files) {
 			text, err := sources.ReadFile("lua/" + name + ".lua")

@@ -25,6 +25,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	args := []string{
 		e.name, fmt.Sprint(leaseFor.Milliseconds()), fmt.Sprint(sweepStep),
 		fmt.Sprint(e.settings.EventsAge.Milliseconds()), fmt.Sprint(max(1, e.settings.EventsCount/len(e.roots))),
+		fmt.Sprint(e.settings.VisitsKeep.Milliseconds()),
 	}
 	for round := 0; len(parts) > 0 && round < sweepRounds; round++ {
 		calls := make([]call, len(parts))
@@ -37,8 +38,15 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 		}
 		var rest []int
 		for i, msg := range messages {
-			if more, _ := msg.AsInt64(); more == 1 {
+			reply, err := msg.AsStrSlice()
+			if err != nil || len(reply) == 0 {
+				return damaged("the answer to a sweep")
+			}
+			if reply[0] == "1" {
 				rest = append(rest, parts[i])
+			}
+			if err := e.forgetNames(ctx, reply[1:]); err != nil {
+				return err
 			}
 		}
 		parts = rest

@@ -96,6 +96,7 @@ func (r *configReader) roll() rollcall.Options {
 		NoPresenceEvents: r.oneOf("presence.events", "on", "off") == "off",
 		RestartGrace:     r.duration("restart_grace", 0, day),
 		LateMarks:        r.duration("attendance.late", time.Second, tenYears),
+		VisitsKeep:       r.duration("visits.keep", time.Hour, tenYears),
 		AttendanceOn:     rollcall.AttendanceOn(r.oneOf("attendance.on", "login", "beat", "manual")),
 		Policies:         r.policies(),
 	}

@@ -97,11 +97,15 @@ func (s *settings) withRoll(a *app, run func(*rollcall.Roll) error) error {
 	if err != nil {
 		return err
 	}
-	engine, err := conf.openEngine(a)
+	return conf.withRoll(a, run)
+}
+
+func (c *config) withRoll(a *app, run func(*rollcall.Roll) error) error {
+	engine, err := c.openEngine(a)
 	if err != nil {
 		return err
 	}
-	roll, err := conf.openRoll(engine)
+	roll, err := c.openRoll(engine)
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}

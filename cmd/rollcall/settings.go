@@ -45,6 +45,7 @@ type settings struct {
 	EventsKeep   string `key:"events.keep" name:"events-keep" def:"7d,1000000" placeholder:"7d,1000000" help:"Age and number of events kept, of each family."`
 	AttendanceOn string `key:"attendance.on" name:"attendance-on" def:"login" placeholder:"login" help:"What marks a day: login, beat or manual."`
 	Late         string `key:"attendance.late" name:"attendance-late" def:"31d" placeholder:"31d" help:"How far back a mark may be dated."`
+	VisitsKeep   string `key:"visits.keep" name:"visits-keep" def:"400d" placeholder:"400d" help:"How long the visitors of an hour are kept."`
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
 	CORSOrigins  string `key:"cors_origins" name:"cors-origins" help:"Origins whose pages may send touches."`
 	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" def:"10000,20000" placeholder:"10000,20000" help:"Requests a second of a key, as rate,burst; off for none."`

@@ -208,6 +208,20 @@ func TestTableModel(t *testing.T) {
 				before := clock - rapid.SampledFrom([]uint32{0, 1, 300}).Draw(t, "age")
 				m.table.EachBetween(1, before-1, func(_, n uint32) { m.forget(n) })
 			},
+			"enter": func(t *rapid.T) {
+				age := rapid.OneOf(rapid.Uint32Range(0, 9000), rapid.Uint32Range(0, 3))
+				var entries []Entry
+				for _, n := range numbers.Draw(t, "numbers") {
+					e := Entry{n, clock - age.Draw(t, "age"), rapid.Bool().Draw(t, "hidden")}
+					if _, known := m.want[n]; known {
+						continue
+					}
+					m.want[n] = heard{e.Sec, e.Hidden}
+					m.newest = max(m.newest, e.Sec)
+					entries = append(entries, e)
+				}
+				m.table.Enter(entries, &m.tally)
+			},
 			"reload": func(*rapid.T) { m.reload() },
 		})
 	})
@@ -219,6 +233,16 @@ func upTo(n int) []uint32 {
 		numbers[i] = uint32(i)
 	}
 	return numbers
+}
+
+func TestAllOfHasTheHidden(t *testing.T) {
+	m := newModel()
+	m.table.Enter([]Entry{{3, epoch, true}, {1, epoch, false}, {2, epoch - 1, false}}, &m.tally)
+	require.Equal(t, []uint32{7, 1, 3}, m.table.AllOf([]uint32{7}, epoch))
+	require.Equal(t, []uint32{1}, m.table.Group(nil, epoch))
+	require.Empty(t, m.table.AllOf(nil, epoch+1))
+	m.tally.Flush(&m.counts)
+	require.EqualValues(t, 2, m.counts.Sum(0, 1<<32-1))
 }
 
 func TestHearTwiceInOneBatch(t *testing.T) {

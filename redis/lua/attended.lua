@@ -8,9 +8,8 @@ local n = call('HGET', key('num'), ARGV[2])
 if not n then return done({}) end
 local kind, from, to, out = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), {}
 for _, field in ipairs(call('HKEYS', key('days'))) do
-  local k, d = string.match(field, '^(.*):(%-?%d+)$')
-  d = tonumber(d)
-  if (kind == '' or k == kind) and d >= from and d <= to and marked(key('day:' .. field), tonumber(n)) then
+  local k, d = fieldOf(field)
+  if (kind == '' or k == kind) and d >= from and d <= to and has(dayKey(field), tonumber(n)) then
     out[#out + 1] = d
   end
 end

@@ -1,4 +1,6 @@
--- Marks: users by number, days as sets of numbers.
+-- Marks: users by number, days as sets of numbers. With a mark go the day a user
+-- was first seen on, of the kind and of all, and the note that the map of the
+-- user's month has changed since it was archived.
 
 -- number returns the user's number, giving them one if need be.
 local function number(user)
@@ -15,61 +17,175 @@ local function number(user)
   return n
 end
 
-local function dayKey(kind, day) return key('day:' .. kind .. ':' .. day) end
-
--- A day is a set while that is smaller: up to 512 members in 4 bytes each, past
--- that in some 56; a bitmap takes a bit for each number.
+-- A set of numbers is a set while that is smaller: up to 512 members in 4 bytes
+-- each, past that in some 56; a bitmap takes a bit for each number there is.
 local function dense(members, numbers)
   if members <= 512 then return members * 32 > numbers end
   return members * 448 > numbers
 end
 
--- mark notes that a number was there; false if that stood already.
-local function mark(n, kind, day)
-  local name, field = dayKey(kind, day), kind .. ':' .. day
-  local numbers = tonumber(call('HGET', part, 'numbers') or 0)
-  if call('TYPE', name).ok == 'string' then
+local function isBitmap(name) return call('TYPE', name).ok == 'string' end
+
+-- add puts a number into a set and counts it in an index of such sets; false if
+-- it was there.
+local function add(name, index, field, n)
+  if isBitmap(name) then
     if call('SETBIT', name, n, 1) == 1 then return false end
   else
     if call('SADD', name, n) == 0 then return false end
-    if dense(call('SCARD', name), numbers) then
+    if dense(call('SCARD', name), tonumber(call('HGET', part, 'numbers') or 0)) then
       local members = call('SMEMBERS', name)
       call('DEL', name)
       for _, m in ipairs(members) do call('SETBIT', name, m, 1) end
     end
   end
-  call('HINCRBY', key('days'), field, 1)
+  call('HINCRBY', index, field, 1)
   return true
 end
 
-local function marked(name, n)
-  if call('TYPE', name).ok == 'string' then return call('GETBIT', name, n) == 1 end
+local function has(name, n)
+  if isBitmap(name) then return call('GETBIT', name, n) == 1 end
   return call('SISMEMBER', name, n) == 1
 end
 
--- unmark takes a mark back; false if there was none.
-local function unmark(n, field)
-  local name = key('day:' .. field)
-  if not marked(name, n) then return false end
-  if call('TYPE', name).ok == 'string' then call('SETBIT', name, n, 0) else call('SREM', name, n) end
-  if call('HINCRBY', key('days'), field, -1) <= 0 then
-    call('HDEL', key('days'), field)
+-- take removes a number from a set, and the set with its last; false if it was
+-- not there.
+local function take(name, index, field, n)
+  if not has(name, n) then return false end
+  if isBitmap(name) then call('SETBIT', name, n, 0) else call('SREM', name, n) end
+  if call('HINCRBY', index, field, -1) <= 0 then
+    call('HDEL', index, field)
     call('DEL', name)
   end
   return true
 end
 
--- release gives back the number of a user who has no marks left.
-local function release(user, n)
+local function dayKey(field) return key('day:' .. field) end
+
+-- monthOf returns the month of a day, as year*100 + month, and the day's place
+-- in it from 1 (Howard Hinnant: chrono-compatible low-level date algorithms).
+local function monthOf(day)
+  local z = day + 719468
+  local era = math.floor(z / 146097)
+  local doe = z - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local month = mp < 10 and mp + 3 or mp - 9
+  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  return year * 100 + month, doy - math.floor((153 * mp + 2) / 5) + 1
+end
+
+-- First days stand in a string for each kind, and one for all: 4 bytes for each
+-- number, the day + 1, 0 for none.
+local function first(kind, n)
+  local b = call('GETRANGE', key('first:' .. kind), n * 4, n * 4 + 3)
+  return #b == 4 and struct.unpack('>I4', b) - 1 or -1
+end
+
+local function setFirst(kind, n, day)
+  call('SETRANGE', key('first:' .. kind), n * 4, struct.pack('>I4', day + 1))
+  call('SADD', key('firsts'), kind)
+end
+
+local function notLaterThan(kind, n, day)
+  local f = first(kind, n)
+  if f < 0 or day < f then setFirst(kind, n, day) end
+end
+
+-- reopen drops the figures of closed days that a mark on a day is part of.
+local function reopen(kind, day)
+  local closed = key('closed')
+  if call('EXISTS', closed) == 0 then return end
+  for d = day, day + 30 do call('HDEL', closed, kind .. ':' .. d, ':' .. d) end
+end
+
+local marksChanged = false
+
+local function changedMark(n, kind, day)
+  local month = kind .. ':' .. monthOf(day)
+  add(key('chg:' .. month), key('changed'), month, n)
+  reopen(kind, day)
+  if not marksChanged then
+    marksChanged = true
+    call('HINCRBY', part, 'marks', 1)
+  end
+end
+
+-- mark notes that a number was there; false if that stood already.
+local function mark(n, kind, day)
+  day = tonumber(day)
+  local field = kind .. ':' .. day
+  if not add(dayKey(field), key('days'), field, n) then return false end
+  notLaterThan(kind, n, day)
+  notLaterThan('', n, day)
+  changedMark(n, kind, day)
+  return true
+end
+
+-- fieldOf splits the name of a day's set.
+local function fieldOf(field)
+  local kind, day = string.match(field, '^(.*):(%-?%d+)$')
+  return kind, tonumber(day)
+end
+
+-- refirst finds the first day of a number among the days that are here, -1 if
+-- there is none.
+local function refirst(kind, n)
+  local best = -1
   for _, field in ipairs(call('HKEYS', key('days'))) do
-    if marked(key('day:' .. field), n) then return end
+    local k, d = fieldOf(field)
+    if (kind == '' or k == kind) and (best < 0 or d < best) and has(dayKey(field), n) then best = d end
+  end
+  return best
+end
+
+-- unmark takes a mark back; nil if there was none, else the kinds, of '' and its
+-- own, whose first day it was.
+local function unmark(n, kind, day)
+  local field = kind .. ':' .. day
+  if not take(dayKey(field), key('days'), field, n) then return nil end
+  changedMark(n, kind, day)
+  local firsts = {}
+  for _, k in ipairs({kind, ''}) do
+    if first(k, n) == day then
+      setFirst(k, n, refirst(k, n))
+      firsts[#firsts + 1] = k
+    end
+  end
+  return firsts
+end
+
+-- release gives back the number of a user who has no marks left, here or in the
+-- archive.
+local function release(user, n)
+  if call('GETBIT', key('away'), n) == 1 then return end
+  for _, field in ipairs(call('HKEYS', key('days'))) do
+    if has(dayKey(field), n) then return end
+  end
+  for _, field in ipairs(call('HKEYS', key('changed'))) do
+    if has(key('chg:' .. field), n) then return end -- the archive has to hear of it first
   end
   call('HDEL', key('num'), user)
   call('HDEL', key('ids:' .. math.floor(n / 64)), n)
+  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do
+    if first(kind, n) >= 0 then setFirst(kind, n, -1) end
+  end
   if call('EXISTS', key('num')) == 0 then
-    call('DEL', key('free'))
+    for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind)) end
+    call('DEL', key('firsts'), key('free'), key('away'), key('closed'))
     call('HDEL', part, 'numbers')
   else
     call('SADD', key('free'), n)
   end
+end
+
+-- mapOf returns a number's map of a month.
+local function mapOf(n, kind, firstDay, days)
+  local map = 0
+  for d = 0, days - 1 do
+    local field = kind .. ':' .. (firstDay + d)
+    if has(dayKey(field), n) then map = map + 2 ^ d end
+  end
+  return map
 end

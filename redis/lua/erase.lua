@@ -22,8 +22,17 @@ call('SREM', key('hidden'), user)
 call('DEL', key('user:' .. user))
 local n = call('HGET', key('num'), user)
 if n then
-  for _, field in ipairs(call('HKEYS', key('days'))) do unmark(tonumber(n), field) end
-  release(user, tonumber(n))
+  n = tonumber(n)
+  for _, field in ipairs(call('HKEYS', key('days'))) do
+    local kind, day = fieldOf(field)
+    unmark(n, kind, day)
+  end
+  for _, field in ipairs(call('HKEYS', key('changed'))) do take(key('chg:' .. field), key('changed'), field, n) end
+  if call('EXISTS', key('away')) == 1 then
+    if call('GETBIT', key('away'), n) == 1 then call('DEL', key('closed')) end -- they counted in figures kept
+    call('SETBIT', key('away'), n, 0)
+  end
+  release(user, n)
 end
 local ban = call('HGET', key('bans'), ARGV[3])
 -- its end and its beginning stay, without user, reason and actor

@@ -1,11 +1,13 @@
 -- A bounded step of upkeep: leaves a stamp of life; and, for the one server that
 -- holds the partition's lease, ends sessions past their deadline, announces who
--- fell silent, and forgets bans that ended and events past what is kept.
+-- fell silent, and forgets bans that ended, and events and visits past what is
+-- kept.
 --
 -- ARGV[2]  who asks            ARGV[3]  how long the lease lasts, ms
 -- ARGV[4]  how many of each at most
 -- ARGV[5]  how long events are kept, ms      ARGV[6]  how many of each stream
--- reply    1 if there is more to do, else 0
+-- ARGV[7]  how long hours of visits are kept, ms
+-- reply    {1 if there is more to do, else 0, names that have no visits left…}
 -- cost     O(log n) for each
 
 if not stamp then
@@ -17,7 +19,7 @@ advance()
 
 local lease = call('HMGET', part, 'holder', 'until')
 if lease[1] and lease[1] ~= ARGV[2] and now < tonumber(lease[2]) and tonumber(lease[2]) <= now + tonumber(ARGV[3]) then
-  return done(0)
+  return done({'0'})
 end
 set('holder', ARGV[2])
 set('until', num(now + ARGV[3]))
@@ -94,8 +96,26 @@ local function trimRedacted()
   end
 end
 
+-- trimVisits forgets hours, and names with their last one.
+local function trimVisits()
+  local nameless = {}
+  local old = call('ZRANGEBYSCORE', key('hours'), '-inf', at - tonumber(ARGV[7]), 'LIMIT', 0, budget)
+  for _, hour in ipairs(old) do
+    local name = string.match(hour, '^%-?%d+:(.*)$')
+    call('DEL', key('visits:' .. hour))
+    call('ZREM', key('hours'), hour)
+    if call('HINCRBY', key('names'), name, -1) <= 0 then
+      call('HDEL', key('names'), name)
+      nameless[#nameless + 1] = name
+    end
+  end
+  if #old == budget then more = 1 end
+  return nameless
+end
+
 if call('EXISTS', key('bans')) == 1 then trimBans() end
 trim('log')
 trim('pres')
 trimRedacted()
-return done(more)
+local nameless = trimVisits()
+return done({num(more), unpack(nameless)})

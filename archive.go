@@ -1,0 +1,43 @@
+package rollcall
+
+import (
+	"context"
+	"time"
+)
+
+// MonthMap is the days of a month on which a user of a kind was there. Bit 0 of
+// Days is the first of the month.
+type MonthMap struct {
+	User  string
+	Kind  string
+	Month Month
+	Days  uint32
+}
+
+// Departure says that a day of a kind has left the hot store, or is about to,
+// and how many users it had.
+type Departure struct {
+	Kind  string
+	Day   Day
+	Users int
+	At    time.Time
+	Run   int64 // of the archive, in which it left
+}
+
+// Archive is where days are read that have left the hot store. For a day that
+// has departed the marks are those of the archive and those that came into the
+// hot store since, together; for any other day they are the hot store's alone.
+type Archive interface {
+	// Departed returns the days that have left, by kind, then day.
+	Departed(ctx context.Context) ([]Departure, error)
+	// Each calls visit for every map of a kind and a month, by user.
+	Each(ctx context.Context, kind string, m Month, visit func(MonthMap) error) error
+	// User returns a user's maps of some months, of a kind or (kind "") of all,
+	// by kind, then month.
+	User(ctx context.Context, user, kind string, from, to Month) ([]MonthMap, error)
+	// Unmark takes back marks of days that have departed, and says how many
+	// there were.
+	Unmark(ctx context.Context, marks []Mark) (int, error)
+	// EraseUser removes all of a user.
+	EraseUser(ctx context.Context, user string) error
+}

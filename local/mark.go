@@ -1,0 +1,237 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/directory"
+)
+
+// Mark implements [rollcall.Attendance].
+func (e *Engine) Mark(_ context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
+	changed, err := e.mark(at, marks, true)
+	return changed, len(marks) - changed, err
+}
+
+// Unmark implements [rollcall.Attendance].
+func (e *Engine) Unmark(_ context.Context, at time.Time, marks []rollcall.Mark) (int, error) {
+	return e.mark(at, marks, false)
+}
+
+// markStep is a mark with its kind and user resolved, packed so that steps sort
+// by kind, day and number: those of one set stand together, in ascending order.
+type markStep uint64
+
+func newMarkStep(kind uint8, day rollcall.Day, n uint32) markStep {
+	return markStep(kind)<<56 | markStep(uint32(day))<<24 | markStep(n)
+}
+
+func (s markStep) set() dayID   { return dayID{uint8(s >> 56), int32(s >> 24)} }
+func (s markStep) user() uint32 { return uint32(s) & (1<<24 - 1) }
+
+// bySet yields the steps of each set together. They must be sorted.
+func bySet(steps []markStep) iter.Seq2[dayID, []markStep] {
+	return func(yield func(dayID, []markStep) bool) {
+		for len(steps) > 0 {
+			n := 1
+			for n < len(steps) && steps[n]>>24 == steps[0]>>24 {
+				n++
+			}
+			if !yield(steps[0].set(), steps[:n]) {
+				return
+			}
+			steps = steps[n:]
+		}
+	}
+}
+
+// share is the part of a command's marks that falls to one partition.
+type share struct {
+	marks  []*rollcall.Mark
+	users  []string
+	hashes []uint64
+}
+
+// shares sorts marks by partition.
+func (e *Engine) shares(marks []rollcall.Mark) []share {
+	mask := uint64(len(e.parts) - 1)
+	hashes := make([]uint64, len(marks))
+	ends := make([]int, len(e.parts)+1)
+	for i := range marks {
+		hashes[i] = rollcall.HashUser(marks[i].User)
+		ends[hashes[i]&mask+1]++
+	}
+	for p := range e.parts {
+		ends[p+1] += ends[p]
+	}
+	all := share{make([]*rollcall.Mark, len(marks)), make([]string, len(marks)), make([]uint64, len(marks))}
+	for i, hash := range hashes {
+		at := &ends[hash&mask]
+		all.marks[*at], all.users[*at], all.hashes[*at] = &marks[i], marks[i].User, hash
+		*at++
+	}
+	out := make([]share, len(e.parts))
+	from := 0
+	for p := range out { // ends[p] has moved from the start to the end of p's share
+		to := ends[p]
+		out[p] = share{all.marks[from:to], all.users[from:to], all.hashes[from:to]}
+		from = to
+	}
+	return out
+}
+
+func (e *Engine) mark(at time.Time, marks []rollcall.Mark, add bool) (int, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return 0, err
+	}
+	if add {
+		if err := e.knowKinds(marks); err != nil {
+			return 0, err
+		}
+	}
+	total := 0
+	var units []*unit
+	for i, some := range e.shares(marks) {
+		if len(some.marks) == 0 {
+			continue
+		}
+		var u *unit
+		var n int
+		if u, n, err = e.parts[i].mark(now, some, add); err != nil {
+			break
+		}
+		total += n
+		units = append(units, u)
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return total, err
+}
+
+// knowKinds refuses the marks before any is made if a kind would be one too
+// many.
+func (e *Engine) knowKinds(marks []rollcall.Mark) error {
+	known := ""
+	for i := range marks {
+		kind := marks[i].Kind
+		if kind == known || kind == "" {
+			continue
+		}
+		if _, err := e.kinds.index(kind); err != nil {
+			return err
+		}
+		known = kind
+	}
+	return nil
+}
+
+func (p *partition) mark(now int64, s share, add bool) (*unit, int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.advance(now)
+	u := p.begin()
+	numbers, fresh, err := p.numbers(u.batch, s, add)
+	if err != nil {
+		return nil, 0, u.drop(err)
+	}
+	steps, err := p.markSteps(s, numbers)
+	if err == nil {
+		steps, err = p.days.putAll(u.batch, steps, add)
+	}
+	if err != nil {
+		return nil, 0, u.drop(err)
+	}
+	if err := u.apply(); err != nil {
+		return nil, 0, err
+	}
+	for _, n := range fresh {
+		p.stored(n)
+	}
+	p.days.change(steps, add)
+	return u, len(steps), nil
+}
+
+// numbers returns the numbers of the users of a share. With add, users get one
+// if need be, and the ids that the store does not have are put into the batch:
+// fresh are theirs, ascending. Else whoever has none has directory.None.
+func (p *partition) numbers(b *pebble.Batch, s share, add bool) (numbers, fresh []uint32, err error) {
+	numbers = make([]uint32, len(s.users))
+	if !add {
+		p.dir.FindAll(s.hashes, s.users, numbers)
+		return numbers, nil, nil
+	}
+	err = p.dir.InsertAll(s.hashes, s.users, numbers, func(_ int, n uint32) { p.fresh = append(p.fresh, n) })
+	if err != nil {
+		return nil, nil, errFull(err)
+	}
+	for _, n := range numbers {
+		if !p.onDisk.has(n) {
+			fresh = append(fresh, n)
+		}
+	}
+	slices.Sort(fresh)
+	fresh = slices.Compact(fresh)
+	return numbers, fresh, p.putIDs(b, fresh)
+}
+
+// worthBlock is how many new ids of a block pay for writing all of it.
+const worthBlock = blockLen / 8
+
+// putIDs puts the ids of numbers, ascending, into the batch.
+func (p *partition) putIDs(b *pebble.Batch, numbers []uint32) error {
+	var id [rollcall.MaxUserLen]byte
+	for len(numbers) > 0 {
+		n := 1
+		for n < len(numbers) && numbers[n]>>blockShift == numbers[0]>>blockShift {
+			n++
+		}
+		if n >= worthBlock {
+			if err := p.writeBlock(b, numbers[0]>>blockShift); err != nil {
+				return err
+			}
+		} else {
+			for _, one := range numbers[:n] {
+				if err := b.Set(idKey(p.index, one), p.dir.AppendID(id[:0], one), nil); err != nil {
+					return err
+				}
+			}
+		}
+		numbers = numbers[n:]
+	}
+	return nil
+}
+
+// markSteps resolves the kinds of the marks and sorts them, each once.
+func (p *partition) markSteps(s share, numbers []uint32) ([]markStep, error) {
+	steps := make([]markStep, 0, len(numbers))
+	var last string // the kind resolved last, and its index
+	var index uint8
+	for i, n := range numbers {
+		if n == directory.None {
+			continue
+		}
+		kind := s.marks[i].Kind
+		if kind == "" {
+			kind = cmp.Or(p.users.get(n).kind, rollcall.DefaultKind)
+		}
+		if kind != last {
+			var err error
+			if index, err = p.eng.kinds.index(kind); err != nil {
+				return nil, err
+			}
+			last = kind
+		}
+		steps = append(steps, newMarkStep(index, s.marks[i].Day, n))
+	}
+	slices.Sort(steps)
+	return slices.Compact(steps), nil
+}

@@ -1,0 +1,257 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/axiomhq/hyperloglog"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall"
+)
+
+// visits are the names and, of each, the sketch of its newest hour. Older hours
+// are in the store alone.
+type visits struct {
+	store  *store
+	zone   *time.Location
+	seed   maphash.Seed
+	latest atomic.Int64 // ms: the time does not go back behind it
+
+	mu     sync.RWMutex // held for reading to use a name, for writing to add or forget some
+	names  map[string]*visited
+	forgot int64 // s: the hours before this one have been forgotten
+}
+
+// visited is one name.
+type visited struct {
+	name   string
+	oldest int64 // s: no hour in the store began earlier
+
+	mu     sync.Mutex
+	hour   int64               // s: when the newest hour began
+	sketch *hyperloglog.Sketch // of that hour; nil while it is not needed
+	fresh  bool                // visitors were noted since the sketch was stored
+	stored uint64              // hash of the sketch as it was stored last; 0 for never
+}
+
+func newVisits(s *store) visits {
+	return visits{store: s, zone: time.UTC, seed: maphash.MakeSeed(), names: make(map[string]*visited)}
+}
+
+// hourAt advances the time to ms and returns when the civil hour began, in s.
+func (v *visits) hourAt(ms int64) int64 {
+	latest := v.latest.Load()
+	for ms > latest && !v.latest.CompareAndSwap(latest, ms) {
+		latest = v.latest.Load()
+	}
+	start, _ := rollcall.HourOf(timeOf(max(ms, latest)), v.zone)
+	return start.Unix()
+}
+
+// Visit implements [rollcall.Visits].
+func (e *Engine) Visit(_ context.Context, at time.Time, name string, visitors []string) error {
+	now, err := e.enterWrite(at)
+	if err != nil || len(visitors) == 0 {
+		return err
+	}
+	v := &e.visits
+	hour := v.hourAt(now)
+	v.mu.RLock()
+	if one := v.names[name]; one != nil {
+		defer v.mu.RUnlock()
+		return v.note(one, hour, visitors)
+	}
+	v.mu.RUnlock()
+
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	one := v.names[name]
+	if one == nil {
+		if len(v.names) >= rollcall.MaxVisitNames {
+			return rollcall.Invalid("name", "is one too many: there are %d names already", rollcall.MaxVisitNames)
+		}
+		one = &visited{name: name, oldest: hour, hour: hour}
+	}
+	if err := v.note(one, hour, visitors); err != nil {
+		return err
+	}
+	v.names[name] = one
+	return nil
+}
+
+func (v *visits) note(one *visited, hour int64, visitors []string) error {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if err := v.turn(one, hour); err != nil {
+		return err
+	}
+	for _, visitor := range visitors {
+		one.sketch.Insert([]byte(visitor))
+	}
+	one.fresh = true
+	return nil
+}
+
+// turn sees to it that a name has the sketch of an hour, or of a later one if
+// another visit has come to that meanwhile.
+func (v *visits) turn(one *visited, hour int64) error {
+	if hour > one.hour {
+		if err := v.put(one); err != nil {
+			return err
+		}
+		one.hour, one.sketch, one.stored = hour, nil, 0
+	}
+	if one.sketch != nil {
+		return nil
+	}
+	k := visitKey(one.name, one.hour)
+	b, ok, err := v.store.get(k)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		one.sketch = hyperloglog.New14()
+		return nil
+	}
+	sketch, err := decodeSketch(b)
+	if err != nil {
+		return damaged("visits", k, err)
+	}
+	one.sketch = sketch
+	return nil
+}
+
+// put stores a name's sketch if it changed. It is durable with the next sync.
+func (v *visits) put(one *visited) error {
+	if !one.fresh {
+		return nil
+	}
+	b, err := encodeSketch(one.sketch)
+	if err != nil {
+		return err
+	}
+	// Visitors noted again change nothing: then there is nothing to write.
+	if hash := maphash.Bytes(v.seed, b); hash != one.stored {
+		if err := v.store.put(visitKey(one.name, one.hour), b); err != nil {
+			return err
+		}
+		one.stored = hash
+	}
+	one.fresh = false
+	return nil
+}
+
+// flush stores what was noted since the last flush, and lets go of the sketches
+// of hours that are over.
+func (v *visits) flush() error {
+	now := v.hourAt(0)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, one := range v.names {
+		one.mu.Lock()
+		err := v.put(one)
+		if err == nil && one.hour < now {
+			one.sketch = nil
+		}
+		one.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget removes the hours that ended by an instant, and the names that have no
+// other.
+func (v *visits) forget(by time.Time) error {
+	start, _ := rollcall.HourOf(by, v.zone)
+	line := start.Unix()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if line <= v.forgot {
+		return nil
+	}
+	b := v.store.db.NewBatch()
+	for _, one := range v.names {
+		if one.oldest >= line {
+			continue
+		}
+		if err := b.DeleteRange(visitKey(one.name, 0), visitKey(one.name, line), nil); err != nil {
+			return errors.Join(err, b.Close())
+		}
+	}
+	if !b.Empty() {
+		if err := v.store.queue(b); err != nil {
+			return errors.Join(err, b.Close())
+		}
+	}
+	maps.DeleteFunc(v.names, func(_ string, one *visited) bool {
+		one.oldest = max(one.oldest, line)
+		return one.hour < line
+	})
+	v.forgot = line
+	return b.Close()
+}
+
+// VisitNames implements [rollcall.Visits].
+func (e *Engine) VisitNames(context.Context) ([]string, error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	e.visits.mu.RLock()
+	defer e.visits.mu.RUnlock()
+	return slices.Sorted(maps.Keys(e.visits.names)), nil
+}
+
+// memory returns how many names there are, and how much memory they take at
+// the most: a sketch of few visitors takes less.
+func (v *visits) memory() (names, bytes int) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for name, one := range v.names {
+		bytes += len(name)
+		one.mu.Lock()
+		if one.sketch != nil {
+			bytes += sketchLen
+		}
+		one.mu.Unlock()
+	}
+	return len(v.names), bytes
+}
+
+// load finds the names in the store, and the first and last hour of each.
+func (v *visits) load() error {
+	release, err := v.store.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	table := newKey(tabVisit, 1)
+	it, err := v.store.db.NewIter(&pebble.IterOptions{LowerBound: table, UpperBound: table.after()})
+	if err != nil {
+		return storeError(err)
+	}
+	for ok := it.First(); ok; {
+		name, oldest, fine := visitOfKey(it.Key())
+		if !fine {
+			err = damaged("visits", it.Key(), errDamaged)
+			break
+		}
+		end := visitPrefix(name).after()
+		newest := oldest
+		if it.SeekLT(end) {
+			_, newest, _ = visitOfKey(it.Key())
+		}
+		v.names[name] = &visited{name: name, oldest: oldest, hour: newest}
+		v.latest.Store(max(v.latest.Load(), newest*1000))
+		ok = it.SeekGE(end)
+	}
+	return errors.Join(err, storeError(it.Error()), storeError(it.Close()))
+}

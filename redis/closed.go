@@ -1,0 +1,153 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/dayset"
+)
+
+// closedFigures are the figures of a closed day in one partition: the number of
+// users of the day, of the week and of each kind of month that end with it. They
+// are kept in Redis until a mark changes them, so that neither their sets nor
+// the archive need be asked.
+type closedFigures struct{ day, week, m28, m30, month uint32 }
+
+func (f closedFigures) pack() string {
+	var p packer
+	for _, n := range [...]uint32{f.day, f.week, f.m28, f.m30, f.month} {
+		p.u32(n)
+	}
+	return p.text()
+}
+
+func unpackClosed(s string) (f closedFigures, ok bool) {
+	u := unpacker{s: s}
+	for _, n := range [...]*uint32{&f.day, &f.week, &f.m28, &f.m30, &f.month} {
+		*n = uint32(u.num(4))
+	}
+	return f, !u.bad && u.s == ""
+}
+
+func (f closedFigures) point(mau rollcall.MAU) dayset.Point {
+	month := map[rollcall.MAU]uint32{rollcall.MAU28: f.m28, rollcall.MAU30: f.m30, rollcall.MAUMonth: f.month}[mau]
+	return dayset.Point{DAU: int64(f.day), WAU: int64(f.week), MAU: int64(month)}
+}
+
+// Series implements [rollcall.Attendance].
+func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall.DayFigures, error) {
+	out := make([]rollcall.DayFigures, q.Range.To-q.Range.From+1)
+	for i := range out {
+		out[i].Day = q.Range.From + rollcall.Day(i)
+	}
+	open, err := e.addClosed(ctx, &q, out)
+	if err != nil {
+		return nil, err
+	}
+	return out, e.addOpen(ctx, &q, open, out)
+}
+
+// addClosed adds what is kept, and returns of each partition the range of days
+// of which nothing is.
+func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) ([]rollcall.DayRange, error) {
+	messages, err := e.everywhere(ctx, 0, &e.scripts.closed, q.Kind, fmt.Sprint(int32(q.Range.From)), fmt.Sprint(int32(q.Range.To)))
+	if err != nil {
+		return nil, err
+	}
+	open := make([]rollcall.DayRange, len(messages))
+	for p, msg := range messages {
+		kept, err := msg.AsStrSlice()
+		if err != nil || len(kept) != len(out) {
+			return nil, damaged("figures of days")
+		}
+		open[p] = rollcall.DayRange{From: q.Range.To + 1, To: q.Range.From - 1}
+		points := make([]dayset.Point, len(out))
+		for i, packed := range kept {
+			f, ok := unpackClosed(packed)
+			if !ok {
+				open[p].From, open[p].To = min(open[p].From, out[i].Day), max(open[p].To, out[i].Day)
+			}
+			points[i] = f.point(q.MAU)
+		}
+		for i, pt := range points {
+			if out[i].Day < open[p].From || out[i].Day > open[p].To {
+				add(&out[i], pt)
+			}
+		}
+	}
+	return open, nil
+}
+
+func add(f *rollcall.DayFigures, p dayset.Point) {
+	f.DAU, f.WAU, f.MAU = f.DAU+int(p.DAU), f.WAU+int(p.WAU), f.MAU+int(p.MAU)
+}
+
+// addOpen makes the figures of the other days from their sets, and keeps those
+// of days that are over.
+func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, open []rollcall.DayRange, out []rollcall.DayFigures) error {
+	whole := rollcall.DayRange{From: q.Range.To + 1, To: q.Range.From - 1}
+	for _, r := range open {
+		if r.From <= r.To {
+			whole.From, whole.To = min(whole.From, r.From), max(whole.To, r.To)
+		}
+	}
+	if whole.From > whole.To {
+		return nil
+	}
+	return e.eachDays(ctx, q.Kind, int64(whole.From)-longestMAU, int64(whole.To), func(p int, d partDays) error {
+		r := open[p]
+		if r.From > r.To {
+			return nil
+		}
+		figures := figuresOf(d.sets, r)
+		for i, f := range figures {
+			add(&out[r.From+rollcall.Day(i)-q.Range.From], f.point(q.MAU))
+		}
+		return e.keep(ctx, p, q.Kind, d, r, figures)
+	})
+}
+
+// figuresOf makes all figures of the days of a range.
+func figuresOf(s daySets, r rollcall.DayRange) []closedFigures {
+	from, to := int32(r.From), int32(r.To)
+	m28 := dayset.Series(nil, s, from, to, dayset.MAU28)
+	m30 := dayset.Series(nil, s, from, to, dayset.MAU30)
+	month := dayset.Series(nil, s, from, to, dayset.MAUMonth)
+	out := make([]closedFigures, len(m28))
+	for i := range out {
+		out[i] = closedFigures{
+			day: uint32(m28[i].DAU), week: uint32(m28[i].WAU),
+			m28: uint32(m28[i].MAU), m30: uint32(m30[i].MAU), month: uint32(month[i].MAU),
+		}
+	}
+	return out
+}
+
+// keep keeps the figures of the days that are over.
+func (e *Engine) keep(ctx context.Context, part int, kind string, d partDays, r rollcall.DayRange, figures []closedFigures) error {
+	today := rollcall.DayOf(timeOf(d.clock), e.zone())
+	args := []string{fmt.Sprint(d.marks), kind}
+	for i, f := range figures {
+		if day := r.From + rollcall.Day(i); day < today {
+			args = append(args, fmt.Sprint(int32(day)), f.pack())
+		}
+	}
+	if len(args) == 2 {
+		return nil
+	}
+	_, err := e.one(ctx, 0, in(part, &e.scripts.close, args...))
+	return err
+}
+
+// closeDay keeps the figures that a day is part of, of its kind and of all,
+// before it departs.
+func (e *Engine) closeDay(ctx context.Context, kind string, day rollcall.Day) error {
+	for _, k := range []string{kind, ""} {
+		q := rollcall.SeriesQuery{Kind: k, Range: rollcall.DayRange{From: day, To: day + longestMAU - 1}, MAU: rollcall.MAU28}
+		if _, err := e.Series(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}

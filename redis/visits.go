@@ -1,0 +1,127 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// The sketches of a name lie in the partition that its hash leads to, so that
+// Redis can merge them. The bound on names is kept by a set of all of them; the
+// truth is what the partitions have.
+
+// Visit implements [rollcall.Visits].
+func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors []string) error {
+	if len(visitors) == 0 {
+		return e.open()
+	}
+	hour, end := rollcall.HourOf(at, e.zone())
+	visit := func(entered bool) (bool, error) {
+		args := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
+		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(name), &e.scripts.visit, append(args, visitors...)...))
+		if err != nil {
+			return false, err
+		}
+		n, err := msg.AsInt64()
+		return n == 1, err
+	}
+	if done, err := visit(false); done || err != nil {
+		return err
+	}
+	if err := e.enterName(ctx, name); err != nil {
+		return err
+	}
+	_, err := visit(true)
+	return err
+}
+
+func (e *Engine) zone() *time.Location {
+	if e.settings.Location == nil {
+		return time.UTC
+	}
+	return e.settings.Location
+}
+
+func (e *Engine) enterName(ctx context.Context, name string) error {
+	msg, err := e.one(ctx, 0, at(e.key("names"), &e.scripts.names, name, fmt.Sprint(rollcall.MaxVisitNames)))
+	if err != nil {
+		return err
+	}
+	if n, err := msg.AsInt64(); err != nil || n == 0 {
+		return errors.Join(err, rollcall.Invalid("name", "there are %d names already, the limit; %q would be one more", rollcall.MaxVisitNames, name))
+	}
+	return nil
+}
+
+// forgetNames makes room for other names.
+func (e *Engine) forgetNames(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+		return e.client.B().Srem().Key(e.key("names")).Member(names...).Build()
+	}))
+	return err
+}
+
+// Visitors implements [rollcall.Visits].
+func (e *Engine) Visitors(ctx context.Context, q rollcall.VisitQuery) (rollcall.VisitFigures, error) {
+	out := rollcall.VisitFigures{StandardError: rollcall.VisitStandardError}
+	parts := q.Parts(e.zone())
+	groups := make([][]string, len(parts))
+	i := 0
+	for _, hour := range q.Hours(e.zone()) {
+		for i+1 < len(parts) && !hour.Before(parts[i+1]) {
+			i++
+		}
+		groups[i] = append(groups[i], strconv.FormatInt(hour.Unix(), 10))
+	}
+	args := []string{q.Name}
+	for _, g := range groups {
+		args = append(append(args, strconv.Itoa(len(g))), g...)
+	}
+	msg, err := e.one(ctx, 0, in(e.partOf(q.Name), &e.scripts.visitors, args...))
+	if err != nil {
+		return out, err
+	}
+	counts, err := msg.AsIntSlice()
+	if err != nil || len(counts) != len(parts)+1 {
+		return out, damaged("an answer about visitors")
+	}
+	out.Total = int(counts[0])
+	for i, start := range parts {
+		out.Items = append(out.Items, rollcall.VisitCount{Start: start, Visitors: int(counts[i+1])})
+	}
+	return out, nil
+}
+
+// VisitNames implements [rollcall.Visits].
+func (e *Engine) VisitNames(ctx context.Context) ([]string, error) {
+	calls := make([]call, len(e.roots))
+	for p := range calls {
+		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hkeys().Key(e.of(p, "names")).Build() })
+	}
+	out, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]struct{})
+	for _, msg := range out {
+		some, err := msg.AsStrSlice()
+		if err != nil {
+			return nil, damaged("the names of visits")
+		}
+		for _, n := range some {
+			names[n] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}

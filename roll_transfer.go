@@ -1,0 +1,101 @@
+package rollcall
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+)
+
+// importSlack is how far the clock of the engine that dossiers come from may
+// have been ahead.
+const importSlack = time.Minute
+
+// transfer returns the engine's transfer; CodeUnavailable if it has none.
+func (r *Roll) transfer() (Transfer, error) {
+	t, ok := r.engine.(Transfer)
+	if !ok {
+		return nil, &Error{Code: CodeUnavailable, Detail: "this engine cannot be exported or imported into"}
+	}
+	return t, nil
+}
+
+// Export calls visit with a dossier of each user of whom anything is known; see
+// [Transfer]. An error of visit ends it and is returned as it is.
+func (r *Roll) Export(ctx context.Context, visit func(Dossier) error) error {
+	return r.do("export", func() error {
+		engine, err := r.transfer()
+		if err != nil {
+			return err
+		}
+		return engine.Export(ctx, r.clock.Now(), visit)
+	})
+}
+
+// Import enters up to MaxDossiers dossiers of users of whom nothing is known
+// yet; see [Transfer]. Each is held to the rules that logins, marks and all
+// else are held to; the first that breaks one is refused with
+// CodeInvalidArgument, before anything is entered. Times may be up to a minute
+// in the future.
+//
+// A user's ban is entered under the Roll's own secret, whatever secret it was
+// kept under before; one of an erased user holds only under the secret it was
+// made with, see [Roll.SecretID].
+func (r *Roll) Import(ctx context.Context, dossiers ...Dossier) error {
+	return r.do("import", func() error {
+		if len(dossiers) > MaxDossiers {
+			return Invalid("dossiers", "holds %d entries, the limit is %d", len(dossiers), MaxDossiers)
+		}
+		engine, err := r.transfer()
+		if err != nil {
+			return err
+		}
+		now := r.clock.Now()
+		latest := now.Add(importSlack)
+		today := DayOf(latest, r.opts.Timezone)
+		for i := range dossiers {
+			d := &dossiers[i]
+			if err := d.validate(latest, today); err != nil {
+				return under(err, "dossiers", i)
+			}
+			for j := range d.Bans {
+				if b := &d.Bans[j]; b.User != "" {
+					b.Key, b.Home, b.Bits = r.banKey(b.User), uint16(HashUser(b.User)), 16
+				}
+			}
+		}
+		return engine.Import(ctx, now, dossiers)
+	})
+}
+
+// ImportKey stores an API key that was made elsewhere; false if it was known.
+func (r *Roll) ImportKey(ctx context.Context, key APIKey) (bool, error) {
+	return observe(r, "import_key", func() (bool, error) {
+		switch {
+		case key.ID != hex.EncodeToString(key.Hash[:8]):
+			return false, Invalid("id", "contradicts the hash")
+		case key.Role.rank() == 0:
+			return false, Invalid("role", "must be reader, writer or admin, is %q", key.Role)
+		}
+		if err := validateText("name", key.Name, MaxNameLen); err != nil {
+			return false, err
+		}
+		switch _, err := r.engine.Key(ctx, key.Hash); {
+		case err == nil:
+			return false, nil
+		case CodeOf(err) != CodeNotFound:
+			return false, err
+		}
+		err := r.engine.PutKey(ctx, key)
+		return err == nil, err
+	})
+}
+
+// SecretID stands for the secret without telling it: 16 hex digits. Bans of
+// erased users, cursors, beat keys and retried logins hold under one secret
+// only.
+func (r *Roll) SecretID() string { return r.secretID() }
+
+func (s *service) secretID() string {
+	id := s.keyed("secret id")
+	return hex.EncodeToString(id[:8])
+}
