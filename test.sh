@@ -3,8 +3,9 @@
 # Runs every test with the race detector on: ./test.sh
 # Arguments go to go test: ./test.sh -run Kick ./local
 #
-# Needs Go and a C compiler; what talks to Redis needs redis-server. On Debian
-# and its kin, as root, what is missing is installed first.
+# Needs Go and a C compiler; what talks to Redis needs redis-server, and the
+# archive is tested with PostgreSQL and MariaDB. On Debian and its kin, as root,
+# what is missing is installed first.
 
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -32,10 +33,16 @@ install() (
         apt-get install -qq -y --no-install-recommends "$@" </dev/null >/dev/null
 )
 
+postgres() { have postgres || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; }
+
+mariadb() { have mariadbd || [[ -x /usr/sbin/mariadbd ]]; }
+
 prepare() {
     local missing=()
     compiler || missing+=(gcc libc6-dev)
     have redis-server || missing+=(redis-server)
+    postgres || missing+=(postgresql)
+    mariadb || missing+=(mariadb-server)
     ((${#missing[@]})) || return 0
 
     if ((EUID == 0)) && have apt-get; then
@@ -44,6 +51,8 @@ prepare() {
     fi
     compiler || say "no C compiler: the race detector needs one"
     have redis-server || say "no redis-server: what needs one cannot be tested here"
+    postgres || say "no PostgreSQL: the archive cannot be tested with it here"
+    mariadb || say "no MariaDB: the archive cannot be tested with it here"
 }
 
 # named tells whether an argument names packages of its own.

@@ -3,6 +3,7 @@ package redis_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/enginetest"
 	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/redis"
 )
 
@@ -115,4 +117,20 @@ func open(t testing.TB, o redis.Options) *rollcall.Roll {
 		require.NoError(t, engine.Close())
 	})
 	return roll
+}
+
+// directory is the data of an embedded engine.
+type directory struct{ path string }
+
+func (d directory) Open() (rollcall.Engine, error) { return local.Open(d.path, local.Options{}) }
+
+func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.TempDir(), "store")} }
+
+// TestTransfer moves everything to another Redis, to an embedded engine and back.
+func TestTransfer(t *testing.T) {
+	url := redistest.Start(t, redistest.Options{User: minimal(t)}).URL()
+	redises := on(url, redis.DefaultPartitions)
+	t.Run("redis to redis", func(t *testing.T) { enginetest.RunTransfer(t, redises, redises) })
+	t.Run("embedded to redis", func(t *testing.T) { enginetest.RunTransfer(t, embedded, redises) })
+	t.Run("redis to embedded", func(t *testing.T) { enginetest.RunTransfer(t, redises, embedded) })
 }

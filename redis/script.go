@@ -24,6 +24,7 @@ type scripts struct {
 	befriend, unfriend                           script
 	mark, unmark, days, attended, first          script
 	closed, close, maps, settle, depart, readmit script
+	sets, dossier, enter                         script
 	page, narrow, recent                         script
 	stamp, sweep, visit, visitors                script
 	kinds, names, putKey, claim, meta, probe     script // not of a partition
@@ -74,6 +75,9 @@ func loadScripts() (*scripts, error) {
 		&s.claim:    "claim",
 		&s.meta:     "meta",
 		&s.probe:    "probe",
+		&s.sets:     "env set sets",
+		&s.dossier:  "env event session day dossier",
+		&s.enter:    "env event session day import",
 	} {
 		for _, name := range strings.Fields(files) {
 			text, err := sources.ReadFile("lua/" + name + ".lua")

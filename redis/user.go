@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +84,23 @@ func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollc
 	}
 	e.news.ring()
 	n, err := msg.AsInt64()
-	return n == 1, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, e.liftEverywhere(ctx, key)
+}
+
+// liftEverywhere removes a ban from the other partitions: one of an erased user
+// that came from another engine may hold in several.
+func (e *Engine) liftEverywhere(ctx context.Context, key rollcall.BanKey) error {
+	calls := make([]call, len(e.roots))
+	for p := range calls {
+		calls[p] = plain(func() rueidis.Completed {
+			return e.client.B().Hdel().Key(e.of(p, "bans")).Field(string(key[:])).Build()
+		})
+	}
+	_, err := e.do(ctx, 0, calls...)
+	return err
 }
 
 // BanOf implements [rollcall.Users].
@@ -114,7 +131,7 @@ func (e *Engine) Bans(ctx context.Context, at time.Time, r rollcall.PageRequest)
 	if err != nil {
 		return page, err
 	}
-	var bans []rollcall.Ban
+	byKey := make(map[rollcall.BanKey]rollcall.Ban)
 	for _, msg := range out {
 		all, err := msg.AsStrMap()
 		if err != nil {
@@ -125,11 +142,14 @@ func (e *Engine) Bans(ctx context.Context, at time.Time, r rollcall.PageRequest)
 			if err != nil {
 				return page, err
 			}
-			if at.Before(ban.Until) {
-				bans = append(bans, ban)
+			// one of an erased user may hold in several partitions, and the user
+			// have been banned again since in their own
+			if have, ok := byKey[ban.Key]; at.Before(ban.Until) && (!ok || have.User == "") {
+				byKey[ban.Key] = ban
 			}
 		}
 	}
+	bans := slices.Collect(maps.Values(byKey))
 	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })
 	return pageOf(bans, r, banPlace), nil
 }
