@@ -142,7 +142,8 @@ func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
 		st.Friends += int(edges)
 		st.Outages = max(st.Outages, int(gaps))
 	}
-	return st, e.memory(ctx, &st)
+	err = e.memory(ctx, &st)
+	return st, err
 }
 
 // memory asks the servers.

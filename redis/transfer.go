@@ -252,7 +252,8 @@ func (x *exporting) dossier(user string, msg rueidis.RedisMessage) (rollcall.Dos
 	if d.Ended, err = x.endedOf(f[8]); err != nil {
 		return d, err
 	}
-	return d, x.daysOf(&d, f[5], f[9])
+	err = x.daysOf(&d, f[5], f[9])
+	return d, err
 }
 
 func liveOf(msg rueidis.RedisMessage) ([]rollcall.KeptSession, error) {

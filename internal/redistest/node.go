@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -204,7 +203,7 @@ func (n *Node) Values(args ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }() // what was said has been heard
 	in := bufio.NewReader(c)
 	if password := n.opts.password(); password != "" && (len(n.args) == 0 || n.args[0] != "--sentinel") {
 		if _, err := roundTrip(c, in, "AUTH", password); err != nil {
@@ -215,18 +214,13 @@ func (n *Node) Values(args ...string) ([]string, error) {
 }
 
 func (n *Node) dial() (net.Conn, error) {
-	d := net.Dialer{Timeout: time.Second}
-	ctx, cancel := context.WithTimeout(n.tb.Context(), time.Second)
-	if n.tb.Context().Err() != nil { // a cleanup
-		ctx, cancel = context.WithTimeout(context.Background(), time.Second)
-	}
-	defer cancel()
+	d := &net.Dialer{Timeout: time.Second}
 	var c net.Conn
 	var err error
 	if n.tls != nil {
-		c, err = (&tls.Dialer{NetDialer: &d, Config: &tls.Config{RootCAs: n.tls.pool, ServerName: "127.0.0.1"}}).DialContext(ctx, "tcp", n.direct())
+		c, err = tls.DialWithDialer(d, "tcp", n.direct(), &tls.Config{RootCAs: n.tls.pool, ServerName: "127.0.0.1"}) //nolint:noctx // also from cleanups, which have no context
 	} else {
-		c, err = d.DialContext(ctx, "tcp", n.direct())
+		c, err = d.Dial("tcp", n.direct())
 	}
 	if err != nil {
 		return nil, err
