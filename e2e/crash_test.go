@@ -189,6 +189,7 @@ func (w *worker) verify(s *server, all bool) {
 // over the same data. What was acknowledged is there each time, what was ended
 // stays ended, and what was under way has happened whole or not at all.
 func TestKillNine(t *testing.T) {
+	t.Parallel()
 	rounds := 50
 	if testing.Short() {
 		rounds = 5

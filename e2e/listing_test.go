@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	crowd    = 100_000
+	crowd    = 50_000
 	pageSize = 20
 )
 
@@ -86,12 +86,22 @@ func selections(all []rollcall.Session) map[string]selection {
 	}
 }
 
-// TestAnyPageOfManySessions compares the first, some middle and the last page
-// of every selection, by number and by cursor, in both orders of login, with
-// what a plain list says.
-func TestAnyPageOfManySessions(t *testing.T) {
-	s := newSite(t, rollcall.Options{})
+// TestManySessions lists a crowd on the embedded engine: pages first, then
+// walks, which change it.
+func TestManySessions(t *testing.T) {
+	s := newSite(t, embedded(), rollcall.Options{})
 	all := fillCrowd(s)
+	t.Run("any page", func(t *testing.T) { anyPage(t, s, all) })
+	t.Run("a walk under churn", func(t *testing.T) {
+		for _, sort := range []rollcall.SessionSort{rollcall.OldestLogin, rollcall.NewestLogin, rollcall.NewestSeen} {
+			t.Run(string(sort), func(t *testing.T) { all = walkUnderChurn(t, s, sort, all) })
+		}
+	})
+}
+
+// anyPage compares the first, some middle and the last page of every selection,
+// by number and by cursor, in both orders of login, with what a plain list says.
+func anyPage(t *testing.T, s *site, all []rollcall.Session) {
 	for name, sel := range selections(all) {
 		var want []rollcall.SessionID // oldest first
 		for i := range all {
@@ -142,19 +152,10 @@ func comparePage(t *testing.T, s *site, q rollcall.SessionQuery, want []rollcall
 	return page
 }
 
-// TestWalkUnderChurn walks a list from end to end while sessions end, begin and
-// are touched all over it. Whoever lives through the walk is met exactly once
-// in the orders of login, and nobody twice in any order.
-func TestWalkUnderChurn(t *testing.T) {
-	s := newSite(t, rollcall.Options{})
-	all := fillCrowd(s)
-	for _, sort := range []rollcall.SessionSort{rollcall.OldestLogin, rollcall.NewestLogin, rollcall.NewestSeen} {
-		t.Run(string(sort), func(t *testing.T) { all = walkUnderChurn(t, s, sort, all) })
-	}
-}
-
-// walkUnderChurn returns the sessions that were there before the walk and are
-// there after it.
+// walkUnderChurn walks a list from end to end while sessions end, begin and are
+// touched all over it. Whoever lives through the walk is met exactly once in the
+// orders of login, and nobody twice in any order. It returns the sessions that
+// were there before the walk and are there after it.
 func walkUnderChurn(t *testing.T, s *site, sort rollcall.SessionSort, all []rollcall.Session) []rollcall.Session {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 4))

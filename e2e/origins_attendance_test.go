@@ -43,8 +43,8 @@ func (s *site) active(kind string, match rollcall.Match, r rollcall.DayRange) []
 	return page.Items
 }
 
-func TestO4SevenQuestions(t *testing.T) {
-	s := newSite(t, rollcall.Options{})
+func o4SevenQuestions(t *testing.T, on backend) {
+	s := newSite(t, on, rollcall.Options{})
 	for _, m := range []struct{ user, kind, day string }{
 		{"1001", "client", "2017-09-29"},
 		{"1001", "client", "2017-10-01"},
@@ -112,11 +112,11 @@ func TestO4SevenQuestions(t *testing.T) {
 	})
 }
 
-// TestO4TimeZones has a day begin where the users are.
-func TestO4TimeZones(t *testing.T) {
+// o4TimeZones has a day begin where the users are.
+func o4TimeZones(t *testing.T, on backend) {
 	zone, err := time.LoadLocation("Asia/Shanghai")
 	require.NoError(t, err)
-	s := newSite(t, rollcall.Options{Timezone: zone})
+	s := newSite(t, on, rollcall.Options{Timezone: zone})
 	s.clock.Set(time.Date(2026, 2, 3, 15, 59, 58, 0, time.UTC))
 	s.in(rollcall.Login{User: "ann"})
 	s.in(rollcall.Login{User: "bob"})
@@ -124,9 +124,9 @@ func TestO4TimeZones(t *testing.T) {
 	require.Equal(t, []string{"2026-02-04"}, s.attended("bob", "", days(t, "2026-02-01", "2026-02-28")))
 }
 
-// TestO4Figures asks for what teams want to know next.
-func TestO4Figures(t *testing.T) {
-	s := newSite(t, rollcall.Options{})
+// o4Figures asks for what teams want to know next.
+func o4Figures(t *testing.T, on backend) {
+	s := newSite(t, on, rollcall.Options{})
 	mark := func(user string, on ...string) {
 		for _, d := range on {
 			_, _, err := s.ImportMarks(s.ctx, rollcall.Mark{User: user, Day: day(t, d)})

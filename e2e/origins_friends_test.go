@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-func TestO5OnlineFriends(t *testing.T) {
-	s := newSite(t, rollcall.Options{})
+func o5OnlineFriends(t *testing.T, on backend) {
+	s := newSite(t, on, rollcall.Options{})
 	// Friends were made in the order of their numbers, a day apart, and are
 	// seen in the opposite order, a minute apart.
 	const friends = 10

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/local"
 )
 
 // noon is a Tuesday.
@@ -27,10 +26,9 @@ type site struct {
 	clock *rollcall.ManualClock
 }
 
-func newSite(t testing.TB, o rollcall.Options) *site {
+func newSite(t testing.TB, on backend, o rollcall.Options) *site {
 	t.Helper()
-	engine, err := local.Open("site", local.Options{InMemory: true})
-	require.NoError(t, err)
+	engine := on.open(t)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
 	clock := rollcall.NewManualClock(noon)
 	o.Clock = clock
@@ -85,9 +83,29 @@ func (s *site) kick(k rollcall.Kick) int {
 	return res.Ended
 }
 
-func TestO1OnlineList(t *testing.T) {
+// TestOrigins holds every engine to what the five designs do, clause by clause.
+func TestOrigins(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, on backend) {
+		for _, o := range []struct {
+			name string
+			test func(*testing.T, backend)
+		}{
+			{"O1 online list", o1OnlineList},
+			{"O2 pages without holes", o2PagesWithoutHoles},
+			{"O3 heartbeat count", o3HeartbeatCount},
+			{"O4 seven questions", o4SevenQuestions},
+			{"O4 time zones", o4TimeZones},
+			{"O4 figures", o4Figures},
+			{"O5 online friends", o5OnlineFriends},
+		} {
+			t.Run(o.name, func(t *testing.T) { o.test(t, on) })
+		}
+	})
+}
+
+func o1OnlineList(t *testing.T, on backend) {
 	open := func(t *testing.T) (s *site, begun map[string]rollcall.LoggedIn) {
-		s = newSite(t, rollcall.Options{})
+		s = newSite(t, on, rollcall.Options{})
 		begun = map[string]rollcall.LoggedIn{}
 		for _, l := range []rollcall.Login{
 			{Name: "Ann phone", User: "ann", Device: "ios", App: "chat", IP: netip.MustParseAddr("192.0.2.1"), Attrs: map[string]string{"city": "Ulm"}},
@@ -105,7 +123,7 @@ func TestO1OnlineList(t *testing.T) {
 		require.Equal(t, []string{"Ann phone", "Ann desk", "Bob", "Cy"}, s.names(rollcall.SessionQuery{Sort: rollcall.OldestLogin}))
 	})
 	t.Run("one login per user", func(t *testing.T) {
-		s := newSite(t, rollcall.Options{Policies: policies(t, rollcall.Policy{MaxSessions: 1})})
+		s := newSite(t, on, rollcall.Options{Policies: policies(t, rollcall.Policy{MaxSessions: 1})})
 		first := s.in(rollcall.Login{User: "ann", Name: "first"})
 		second := s.in(rollcall.Login{User: "ann", Name: "second"})
 		require.Equal(t, []rollcall.Ended{{ID: first.Session.ID, Cause: rollcall.CauseReplaced}}, second.Ended)
@@ -197,9 +215,9 @@ func requireCause(t *testing.T, s *site, token string, cause rollcall.Cause) {
 	require.Equal(t, cause, e.Cause)
 }
 
-func TestO2PagesWithoutHoles(t *testing.T) {
+func o2PagesWithoutHoles(t *testing.T, on backend) {
 	t.Run("full pages and exact totals while sessions expire", func(t *testing.T) {
-		s := newSite(t, rollcall.Options{Policies: policies(t, rollcall.Policy{Device: "tv", IdleTimeout: time.Minute})})
+		s := newSite(t, on, rollcall.Options{Policies: policies(t, rollcall.Policy{Device: "tv", IdleTimeout: time.Minute})})
 		for i := range 1000 {
 			s.in(rollcall.Login{User: fmt.Sprint(i), Device: []string{"tv", "web", "web"}[i%3]})
 		}
@@ -215,7 +233,7 @@ func TestO2PagesWithoutHoles(t *testing.T) {
 	})
 	t.Run("a walk returns who stays exactly once while others come and go", func(t *testing.T) {
 		for _, sort := range []rollcall.SessionSort{rollcall.NewestLogin, rollcall.OldestLogin} {
-			s := newSite(t, rollcall.Options{})
+			s := newSite(t, on, rollcall.Options{})
 			var stay, leave []rollcall.SessionID
 			for i := range 400 {
 				b := s.in(rollcall.Login{User: fmt.Sprint(i)})
@@ -255,7 +273,7 @@ func TestO2PagesWithoutHoles(t *testing.T) {
 		}
 	})
 	t.Run("idleness is ended by activity, a lifetime is not", func(t *testing.T) {
-		s := newSite(t, rollcall.Options{Policies: policies(t, rollcall.Policy{IdleTimeout: 30 * time.Minute, Lifetime: time.Hour})})
+		s := newSite(t, on, rollcall.Options{Policies: policies(t, rollcall.Policy{IdleTimeout: 30 * time.Minute, Lifetime: time.Hour})})
 		active, silent := s.in(rollcall.Login{User: "active"}), s.in(rollcall.Login{User: "silent"})
 		for range 3 {
 			s.clock.Advance(19 * time.Minute)
@@ -271,8 +289,8 @@ func TestO2PagesWithoutHoles(t *testing.T) {
 	})
 }
 
-func TestO3HeartbeatCount(t *testing.T) {
-	s := newSite(t, rollcall.Options{})
+func o3HeartbeatCount(t *testing.T, on backend) {
+	s := newSite(t, on, rollcall.Options{})
 	count := func(window time.Duration) int {
 		n, err := s.OnlineCount(s.ctx, window)
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -24,19 +25,41 @@ type server struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	url    string
-	stderr bytes.Buffer
+	stderr output
 	client *http.Client
+}
+
+// output is what a process has printed so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(text)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // adminKey is the server's first API key.
 const adminKey = "rck_0123456789abcdefghijklmnopqrstuv"
 
-// start starts a server over a data directory and returns once it serves.
-func start(t *testing.T, binary, dir string) *server {
+// start starts a server over a data directory, with flags of its own, and
+// returns once it serves.
+func start(t *testing.T, binary, dir string, flags ...string) *server {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, "serve", //nolint:gosec // our own binary
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{ //nolint:gosec // our own binary
+		"serve",
 		"--data-dir", dir, "--listen", "127.0.0.1:0", "--admin-key", adminKey,
-		"--rate-limits-key", "off", "--rate-limits-address", "off", "--rate-limits-failures", "off")
+		"--rate-limits-key", "off", "--rate-limits-address", "off", "--rate-limits-failures", "off",
+	}, flags...)...)
 	s := &server{t: t, cmd: cmd}
 	s.cmd.Stderr = &s.stderr
 	stdout, err := s.cmd.StdoutPipe()
