@@ -33,6 +33,7 @@ type Engine interface {
 	Friends
 	Attendance
 	Visits
+	Transfer
 	Events
 	Admin
 

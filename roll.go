@@ -44,6 +44,9 @@ type Options struct {
 	// default 400 days.
 	VisitsKeep time.Duration
 
+	// Archive is where days are read that have left the engine; nil for none.
+	Archive Archive
+
 	// Observer is told of every command; nil for nobody.
 	Observer Observer
 }
@@ -190,6 +193,7 @@ func (o *Options) settings() Settings {
 		EventsAge:      o.EventsAge,
 		EventsCount:    o.EventsCount,
 		VisitsKeep:     o.VisitsKeep,
+		Archive:        o.Archive,
 		EndedKeep:      endedKeep,
 		RetryKeep:      retryKeep,
 	}

@@ -3,6 +3,7 @@ package rollcall
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"time"
 )
 
@@ -10,24 +11,11 @@ import (
 // have been ahead.
 const importSlack = time.Minute
 
-// transfer returns the engine's transfer; CodeUnavailable if it has none.
-func (r *Roll) transfer() (Transfer, error) {
-	t, ok := r.engine.(Transfer)
-	if !ok {
-		return nil, &Error{Code: CodeUnavailable, Detail: "this engine cannot be exported or imported into"}
-	}
-	return t, nil
-}
-
 // Export calls visit with a dossier of each user of whom anything is known; see
 // [Transfer]. An error of visit ends it and is returned as it is.
 func (r *Roll) Export(ctx context.Context, visit func(Dossier) error) error {
 	return r.do("export", func() error {
-		engine, err := r.transfer()
-		if err != nil {
-			return err
-		}
-		return engine.Export(ctx, r.clock.Now(), visit)
+		return r.engine.Export(ctx, r.clock.Now(), visit)
 	})
 }
 
@@ -45,25 +33,23 @@ func (r *Roll) Import(ctx context.Context, dossiers ...Dossier) error {
 		if len(dossiers) > MaxDossiers {
 			return Invalid("dossiers", "holds %d entries, the limit is %d", len(dossiers), MaxDossiers)
 		}
-		engine, err := r.transfer()
-		if err != nil {
-			return err
-		}
 		now := r.clock.Now()
 		latest := now.Add(importSlack)
+		dossiers := slices.Clone(dossiers) // the keys of bans are filled in
 		today := DayOf(latest, r.opts.Timezone)
 		for i := range dossiers {
 			d := &dossiers[i]
 			if err := d.validate(latest, today); err != nil {
 				return under(err, "dossiers", i)
 			}
+			d.Bans = slices.Clone(d.Bans)
 			for j := range d.Bans {
 				if b := &d.Bans[j]; b.User != "" {
 					b.Key, b.Home, b.Bits = r.banKey(b.User), uint16(HashUser(b.User)), 16
 				}
 			}
 		}
-		return engine.Import(ctx, now, dossiers)
+		return r.engine.Import(ctx, now, dossiers)
 	})
 }
 

@@ -91,7 +91,9 @@ func (h *harness) ask(users []string, logins []rollcall.LoggedIn) answers {
 	out := answers{}
 	for _, v := range []rollcall.Viewer{rollcall.Truth, rollcall.Public} {
 		roll := h.roll.As(v)
-		note := func(what string, value any, err error) { out[fmt.Sprint(v, " ", what)] = []any{value, rollcall.CodeOf(err)} }
+		note := func(what string, value any, err error) {
+			out[fmt.Sprint(v, " ", what)] = []any{value, rollcall.CodeOf(err)}
+		}
 		for _, w := range []time.Duration{time.Minute, time.Hour, rollcall.DefaultRetention} {
 			n, err := roll.OnlineCount(h.ctx, w)
 			note(fmt.Sprint("count ", w), n, err)

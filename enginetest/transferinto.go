@@ -202,7 +202,7 @@ func moveKnownSession(x *moving) {
 func moveNamed(x *moving) {
 	x.cast()
 	x.to.befriend("fan", "carol", "hidden")
-	x.NoError(x.to.roll.Import(x.ctx, only(x.dossiers(), "carol", "hidden")...))
+	x.NoError(x.to.roll.Import(x.ctx, only(x.dossiers(), "carol", "hidden", "dave")...))
 	x.Equal([]string{"carol", "hidden"}, x.to.friends("fan"))
 	x.Equal(x.from.friendPage("carol"), x.to.friendPage("carol"))
 }

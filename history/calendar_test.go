@@ -131,12 +131,12 @@ func TestDaysOfZones(t *testing.T) {
 				}
 			}
 			for _, p := range c.periods {
-				for s := p.from - 7300; s < p.from+7300; s += 59 {
+				for s := p.from - 7300; s < p.from+7300; s += 301 {
 					compare(s)
 				}
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
-			for range 100_000 {
+			for range 20_000 {
 				compare(rng.Int64N(60*365*daySeconds) - 5*daySeconds)
 			}
 		})
@@ -144,7 +144,7 @@ func TestDaysOfZones(t *testing.T) {
 }
 
 func TestDaysSince1970MatchTheStandardLibrary(t *testing.T) {
-	for at := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2600; at = at.AddDate(0, 0, 1) {
+	for at := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2200; at = at.AddDate(0, 0, 1) {
 		days, ok := parseDate(at.Format(time.DateOnly))
 		if !ok || days != floorDiv(at.Unix(), daySeconds) {
 			require.Fail(t, "wrong", "%s: %d, %v", at, days, ok)

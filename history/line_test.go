@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/csv"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func FuzzLine(f *testing.F) {
 		r.FieldsPerRecord = -1
 		fields, err := r.Read()
 		switch {
-		case err == io.EOF: //nolint:errorlint // the reader hands it on as it is
+		case errors.Is(err, io.EOF):
 			require.Equal(t, BadColumns, why)
 		case err != nil:
 			require.Contains(t, []Reason{BadQuotes, BadColumns}, why)

@@ -31,7 +31,7 @@ func (s *sessions) slots(n int) []uint32 {
 // enter makes stored sessions live, whenever they began and were last touched.
 // They must stand in the order of the slots they take. Its cost grows with the
 // sessions there are: many at once are worth it.
-func (s *sessions) enter(some []newcomer) {
+func (s *sessions) enter(some []*newcomer) {
 	if len(some) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (s *sessions) enter(some []newcomer) {
 	slices.SortFunc(some, compareNewcomers)
 	s.arrange(began, some)
 
-	slices.SortStableFunc(some, func(a, b newcomer) int { return a.SeenAt.Compare(b.SeenAt) })
+	slices.SortStableFunc(some, func(a, b *newcomer) int { return a.SeenAt.Compare(b.SeenAt) })
 	byClass := make(map[uint16][]uint32)
 	for i := range some {
 		c := s.class.Get(some[i].slot)
@@ -59,11 +59,11 @@ func (s *sessions) enter(some []newcomer) {
 	}
 }
 
-func compareNewcomers(a, b newcomer) int { return bytes.Compare(a.ID[:], b.ID[:]) }
+func compareNewcomers(a, b *newcomer) int { return bytes.Compare(a.ID[:], b.ID[:]) }
 
 // arrange rebuilds the login order: what stood before a position, merged with
 // sessions that were put behind it, in order of their ids.
-func (s *sessions) arrange(began uint32, some []newcomer) {
+func (s *sessions) arrange(began uint32, some []*newcomer) {
 	old := s.order
 	s.order = order.Sequence{}
 	sets := [...]valueSet{s.byKind, s.byApp, s.byDevice}
@@ -91,7 +91,7 @@ func (s *sessions) arrange(began uint32, some []newcomer) {
 			continue
 		}
 		login, random := old.Key(pos), s.random.Get(slot)
-		for len(some) > 0 && before(&some[0], login, random) {
+		for len(some) > 0 && before(some[0], login, random) {
 			stand(some[0].LoginAt.UnixMilli(), some[0].slot, true)
 			some = some[1:]
 		}

@@ -29,5 +29,3 @@ func TestModel(t *testing.T) { enginetest.RunModel(t, newMemStore, 200) }
 func TestCollegeMsg(t *testing.T) {
 	enginetest.RunCollegeMsg(t, newMemStore, "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
 }
-
-func TestTransfer(t *testing.T) { enginetest.RunTransfer(t, newMemStore, newMemStore) }

@@ -37,10 +37,7 @@ type Engine struct {
 	flush  sync.Mutex   // one flush at a time
 }
 
-var (
-	_ rollcall.Engine   = (*Engine)(nil)
-	_ rollcall.Transfer = (*Engine)(nil)
-)
+var _ rollcall.Engine = (*Engine)(nil)
 
 // partitions is how many partitions new data is spread over. It is stored, and
 // must be a power of two of at most 256.

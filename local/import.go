@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -105,7 +104,8 @@ type incoming struct {
 	fresh   []uint32
 	records []incomingRecord
 	seen    []incomingSeen
-	live    []newcomer
+	checked []*rollcall.KeptSession
+	live    []*newcomer
 	steps   []markStep
 	bans    []rollcall.Ban
 	ended   int
@@ -226,71 +226,6 @@ func (m *importing) run() error {
 	return nil
 }
 
-// refuse returns why the step cannot be made, if it cannot.
-func (m *importing) refuse() error {
-	users := make(map[string]bool, len(m.dossiers))
-	ids := make(map[rollcall.SessionID]bool, len(m.dossiers))
-	tokens := make(map[rollcall.TokenKey]bool, len(m.dossiers))
-	for i := range m.dossiers {
-		d := &m.dossiers[i]
-		if d.User != "" && !d.IsEmpty() {
-			if users[d.User] || m.eng.partitionOf(d.User).knows(d, m.now) {
-				return conflict(d.User, "something is known of them already")
-			}
-			users[d.User] = true
-		}
-		for j := range d.Sessions {
-			s := &d.Sessions[j]
-			if ids[s.ID] || tokens[s.Token] {
-				return conflict(d.User, "another user has their session "+s.ID.String())
-			}
-			ids[s.ID], tokens[s.Token] = true, true
-			if err := m.eng.partitionOf(d.User).refuse(s); err != nil {
-				return err
-			}
-		}
-		for j := range d.Ended {
-			p := m.eng.home(rollcall.Ref{ID: d.Ended[j].ID})
-			if _, live := p.sessions.find(rollcall.Ref{ID: d.Ended[j].ID}); live || ids[d.Ended[j].ID] {
-				return conflict(d.User, "their session "+d.Ended[j].ID.String()+" ended elsewhere and is live here")
-			}
-		}
-	}
-	return nil
-}
-
-func conflict(user, why string) error {
-	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("%q: %s", user, why)}
-}
-
-// knows reports whether anything is known of the user of a dossier but ended
-// sessions and who names them as friend.
-func (p *partition) knows(d *rollcall.Dossier, now int64) bool {
-	for i := range d.Bans {
-		if _, banned := p.users.banOf(d.Bans[i].Key, p.at(now)); banned {
-			return true
-		}
-	}
-	n, ok := p.find(d.User)
-	return ok && (p.users.has(n) || p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 ||
-		p.friends.count(n) != 0 || p.days.ever.Contains(n))
-}
-
-// refuse returns why a session cannot be entered, if it cannot.
-func (p *partition) refuse(s *rollcall.KeptSession) error {
-	token := tokenKey(s.Token)
-	same := func(slot uint32) bool { return p.sessions.token.Get(slot) == token }
-	_, known := p.sessions.find(rollcall.Ref{ID: s.ID})
-	if _, taken := p.sessions.byToken.find(tokenBits(token), same); known || taken {
-		return conflict(s.User, "their session "+s.ID.String()+" is known")
-	}
-	_, ended, err := p.eng.store.get(endedKey(p.index, s.ID))
-	if ended {
-		return conflict(s.User, "their session "+s.ID.String()+" has ended here")
-	}
-	return err
-}
-
 // giveNumbers gives all users a number who need one.
 func (m *importing) giveNumbers() (err error) {
 	for _, w := range m.locked {
@@ -358,7 +293,7 @@ func (m *importing) gatherUser(d *rollcall.Dossier, user ref) error {
 	for i := range d.Sessions {
 		s := &d.Sessions[i]
 		st := stored{Session: s.Session, token: tokenKey(s.Token), idle: ms(s.Idle), lifetime: ms(s.Lifetime)}
-		w.live = append(w.live, newcomer{st, n})
+		w.live = append(w.live, &newcomer{st, n})
 		w.latest = max(w.latest, s.SeenAt.UnixMilli())
 		if due, expires := s.SeenAt.UnixMilli()+st.idle, s.ExpiresAt.UnixMilli(); due < expires {
 			m.putOff = append(m.putOff, [2]int64{due, expires})

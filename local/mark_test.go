@@ -122,6 +122,11 @@ func TestAUserStoredInABlockWithOthersCanBeErased(t *testing.T) {
 	}
 	_, _, err := r.roll.ImportMarks(r.ctx, marks...)
 	r.NoError(err)
+	p := r.eng.partitionOf(users[0])
+	for _, u := range users {
+		n, ok := p.find(u)
+		r.True(ok && p.onDisk.has(n), "the id of %s is not going to be stored again", u)
+	}
 	r.NoError(r.roll.Erase(r.ctx, users[5]))
 	_, _, err = r.roll.ImportMarks(r.ctx, rollcall.Mark{User: "newcomer", Day: today}, rollcall.Mark{User: users[6], Day: today - 1})
 	r.NoError(err)

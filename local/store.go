@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -243,6 +244,30 @@ func (s *store) get(k key) ([]byte, bool, error) {
 	}
 	out := append([]byte(nil), v...)
 	return out, true, storeError(closer.Close())
+}
+
+// anyOf returns the first of some keys that is there. They must ascend and
+// begin with prefix.
+func (s *store) anyOf(prefix key, keys []key) (i int, found bool, err error) {
+	release, err := s.use()
+	if err != nil {
+		return 0, false, err
+	}
+	defer release()
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefix.after()})
+	if err != nil {
+		return 0, false, storeError(err)
+	}
+	valid := true
+	for i = 0; i < len(keys) && valid && !found; i++ {
+		if valid = it.SeekGE(keys[i]); valid {
+			found = bytes.Equal(it.Key(), keys[i])
+		}
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return 0, false, storeError(err)
+	}
+	return i - 1, found, nil
 }
 
 // scan calls fn for every key that begins with prefix, in order, until fn

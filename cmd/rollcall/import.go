@@ -18,7 +18,8 @@ import (
 )
 
 type importCmd struct {
-	CSV importCSVCmd `cmd:"" name:"csv" help:"Take in rows time,user[,kind] as days of attendance."`
+	CSV   importCSVCmd   `cmd:"" name:"csv" help:"Take in rows time,user[,kind] as days of attendance."`
+	Store importStoreCmd `cmd:"" name:"store" help:"Take in what \"rollcall export\" wrote."`
 }
 
 type importCSVCmd struct {

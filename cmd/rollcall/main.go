@@ -39,7 +39,8 @@ func (a *app) with(ctx context.Context) *app {
 type commands struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
 	Replay  replayCmd  `cmd:"" help:"Play a log and report who was online, when, on which days."`
-	Import  importCmd  `cmd:"" help:"Take in login history."`
+	Import  importCmd  `cmd:"" help:"Take in login history, or what was exported."`
+	Export  exportCmd  `cmd:"" help:"Write all that is known about users to a file."`
 	Key     keyCmd     `cmd:"" help:"Make, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault."`
 	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`

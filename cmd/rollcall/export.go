@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/transfer"
+)
+
+type exportCmd struct {
+	settings
+	JSON bool   `help:"As JSON."`
+	File string `arg:"" help:"The file to write; - for standard output."`
+}
+
+// Help implements kong's HelpProvider.
+func (exportCmd) Help() string {
+	return `Writes users, last-seen times, friends, days, sessions, bans and API keys, as
+JSON Lines packed with zstd. "rollcall import store" takes it into an empty
+engine: with both, data moves from the embedded engine to Redis and back.
+Events, visits and outages stay behind. Sessions go on under the same secret;
+copy it too. The file holds no token, but it does hold names: keep it safe.
+
+With the embedded engine the server must be stopped. With Redis stop all
+servers, or what happens meanwhile may be missing.
+
+  rollcall export - | rollcall import store --engine redis --redis-url … -`
+}
+
+// Run writes the file.
+func (c *exportCmd) Run(a *app) error {
+	conf, err := c.load(a)
+	if err != nil {
+		return err
+	}
+	if err := c.check(a, conf); err != nil {
+		return err
+	}
+	began := time.Now()
+	shown := newMoving(a)
+	var counts transfer.Counts
+	err = conf.withRoll(a, func(r *rollcall.Roll) error {
+		ctx, stop := interruptible(a.ctx)
+		defer stop()
+		write := func(w io.Writer) error {
+			counts, err = transfer.Export(ctx, r, w, shown.show)
+			return err
+		}
+		if c.File == "-" {
+			out := bufio.NewWriterSize(a.stdout, 1<<20)
+			return errors.Join(write(out), out.Flush())
+		}
+		return createPrivate(c.File, write)
+	})
+	shown.finish()
+	if err != nil {
+		return err
+	}
+	return c.report(a, counts, time.Since(began))
+}
+
+// check refuses what cannot be meant.
+func (c *exportCmd) check(a *app, conf *config) error {
+	if c.File == "-" && isTerminal(a.stdout) {
+		return usageError{errors.New("the export is packed, and no text for a terminal: name a file, or pipe it")}
+	}
+	if c.File != "-" {
+		if _, err := os.Stat(c.File); err == nil {
+			return fmt.Errorf("%s exists already", c.File)
+		}
+	}
+	if conf.redis == nil {
+		if _, err := os.Stat(filepath.Join(conf.dataDir, storeDir)); err != nil {
+			return fmt.Errorf("there is no data in %s", conf.dataDir)
+		}
+	}
+	return nil
+}
+
+func (c *exportCmd) report(a *app, counts transfer.Counts, taken time.Duration) error {
+	out := a.stdout
+	if c.File == "-" {
+		out = a.stderr
+	}
+	if c.JSON {
+		return json.NewEncoder(out).Encode(struct {
+			File string `json:"file"`
+			transfer.Counts
+			Seconds float64 `json:"seconds"`
+		}{c.File, counts, taken.Seconds()})
+	}
+	fmt.Fprintf(out, "Exported %s in %s.\n", countsText(counts), taken.Round(100*time.Millisecond))
+	return nil
+}
+
+// countsText says how much was moved, in words.
+func countsText(c transfer.Counts) string {
+	return fmt.Sprintf("%s dossiers with %s sessions, %s ended ones, %s friends, %s days and %s bans, and %s API keys",
+		humanize.Comma(int64(c.Dossiers)), humanize.Comma(int64(c.Sessions)), humanize.Comma(int64(c.Ended)), humanize.Comma(int64(c.Friends)),
+		humanize.Comma(int64(c.Days)), humanize.Comma(int64(c.Bans)), humanize.Comma(int64(c.APIKeys)))
+}
+
+// interruptible returns a context that the first signal ends; the second one
+// ends the process.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(parent, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// createPrivate writes a file that only its owner can read, whole or not at
+// all.
+func createPrivate(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}

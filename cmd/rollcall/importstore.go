@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/transfer"
+)
+
+type importStoreCmd struct {
+	settings
+	SkipKnown bool   `help:"Pass over users of whom something is known, to go on after a failure."`
+	NewSecret bool   `help:"The secret is another one: give up the bans of erased users."`
+	JSON      bool   `help:"As JSON."`
+	File      string `arg:"" help:"The file; - for standard input."`
+}
+
+// Help implements kong's HelpProvider.
+func (importStoreCmd) Help() string {
+	return `Takes in what "rollcall export" wrote, into an engine that knows none of its
+users. Session ids and tokens stay valid. Under another secret, cursors and
+beat keys do not, and bans of erased users are not found any more: copy the
+file "secret" of the data directory, or say --new-secret.
+
+A file is looked over before anything is changed. Of standard input that is cut
+short, what could be read has been taken in: the exit status is then 1.`
+}
+
+// Run imports the file.
+func (c *importStoreCmd) Run(a *app) error {
+	conf, err := c.load(a)
+	if err != nil {
+		return err
+	}
+	in, closer, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var summary transfer.Summary
+	entered := false
+	err = fits(in.Header, conf)
+	if err == nil {
+		err = conf.withRoll(a, func(r *rollcall.Roll) error {
+			if in.Header.SecretID != r.SecretID() && !c.NewSecret {
+				return fmt.Errorf(`the secret is another one than that of the export: copy the file %q beside the store it comes from to %s, configure the same secret, or give up bans of erased users with --new-secret`, secretFile, conf.dataDir)
+			}
+			entered = true
+			return c.enter(a, in, r, &summary)
+		})
+	}
+	err = errors.Join(err, in.Close(), closer())
+	if entered {
+		err = errors.Join(err, c.report(a, &summary, time.Since(began)))
+	}
+	if err != nil && entered {
+		fmt.Fprintln(a.stderr, "WARNING: the import is NOT complete. Run it again with --skip-known once the cause is gone.")
+	}
+	return err
+}
+
+// fits refuses an export that cannot be taken in as things are configured. It
+// looks before the data is made, which fixes the time zone.
+func fits(h transfer.Header, conf *config) error {
+	if zone := conf.roll.Timezone.String(); h.Timezone != zone {
+		return usageError{fmt.Errorf("the days of the export are days of %s, and those of the data would be of %s: set timezone to %s", h.Timezone, zone, h.Timezone)}
+	}
+	return nil
+}
+
+func (c *importStoreCmd) enter(a *app, in *transfer.Stream, r *rollcall.Roll, summary *transfer.Summary) error {
+	ctx, stop := a.ctx, func() {}
+	if c.File != "-" { // a signal cannot end the wait for standard input
+		ctx, stop = interruptible(ctx)
+	}
+	defer stop()
+	shown := newMoving(a)
+	defer shown.finish()
+	var err error
+	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Progress: shown.show})
+	return err
+}
+
+// open opens the export. A file is read to its end first, so that nothing is
+// changed if it is not whole.
+func (c *importStoreCmd) open(a *app) (*transfer.Stream, func() error, error) {
+	if c.File == "-" {
+		in, err := transfer.Open(a.stdin)
+		return in, func() error { return nil }, err
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := whole(f)
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return in, f.Close, nil
+}
+
+// whole looks a file over and opens it anew.
+func whole(f *os.File) (*transfer.Stream, error) {
+	in, err := transfer.Open(f)
+	if err == nil {
+		if _, err = in.Verify(); err != nil {
+			_ = in.Close() // it was only read
+		} else {
+			err = in.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: nothing was changed: %w", f.Name(), err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return transfer.Open(f)
+}
+
+func (c *importStoreCmd) report(a *app, s *transfer.Summary, taken time.Duration) error {
+	if c.JSON {
+		return json.NewEncoder(a.stdout).Encode(struct {
+			File string `json:"file"`
+			transfer.Counts
+			Skipped   int     `json:"skipped"`
+			KnownKeys int     `json:"known_api_keys"`
+			Complete  bool    `json:"complete"`
+			Seconds   float64 `json:"seconds"`
+		}{c.File, s.Counts, s.Skipped, s.KnownKeys, s.Complete, taken.Seconds()})
+	}
+	fmt.Fprintf(a.stdout, "Imported %s in %s.\n", countsText(s.Counts), taken.Round(100*time.Millisecond))
+	if s.Skipped > 0 {
+		fmt.Fprintf(a.stdout, "Passed over %s users who were known.\n", humanize.Comma(int64(s.Skipped)))
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Target is what an import writes to: a [rollcall.Roll].
+type Target interface {
+	Import(ctx context.Context, dossiers ...rollcall.Dossier) error
+	ImportKey(ctx context.Context, key rollcall.APIKey) (bool, error)
+}
+
+// Options are options of an import. The zero value works.
+type Options struct {
+	// SkipKnown passes over users of whom something is known, instead of
+	// failing: an import that was cut short can be run again.
+	SkipKnown bool
+	Progress  func(Progress) // told now and then; nil for nobody
+}
+
+// Summary is what an import did.
+type Summary struct {
+	Counts         // what was entered
+	Skipped   int  // users passed over, as something was known of them
+	KnownKeys int  // API keys that were there already
+	Complete  bool // the stream was read to a trailer that is right
+}
+
+// A chunk is some lines that go through the import together.
+const (
+	chunkLines = rollcall.MaxDossiers
+	chunkBytes = 4 << 20
+)
+
+type chunk struct {
+	text  []byte
+	ends  []int // of the lines in it
+	first int   // number of the first line
+	err   error // reading stopped behind it
+
+	parsed   chan struct{} // closed when the rest is set
+	dossiers []rollcall.Dossier
+	lines    []int // of the dossiers
+	keys     []rollcall.APIKey
+	keyLines []int
+	fault    error
+}
+
+// Import enters the rest of the stream. Whatever the error, what the summary
+// counts has been entered; of a stream that turns out to be cut short or
+// damaged that is all that could be read. Verify a stream first that can be
+// read twice.
+func (s *Stream) Import(ctx context.Context, to Target, o Options) (Summary, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	workers := max(1, runtime.GOMAXPROCS(0))
+	work, inOrder := make(chan *chunk, workers), make(chan *chunk, 2*workers)
+	var wg sync.WaitGroup
+	wg.Go(func() { s.read(ctx, work, inOrder) })
+	for range workers {
+		wg.Go(func() {
+			for c := range work {
+				c.parse()
+				close(c.parsed)
+			}
+		})
+	}
+	m := &importing{to: to, options: o, total: s.Header.Users}
+	err := m.run(ctx, inOrder)
+	cancel()
+	wg.Wait()
+	m.summary.Complete = err == nil
+	return m.summary, err
+}
+
+// read cuts the stream into chunks until it ends or ctx does.
+func (s *Stream) read(ctx context.Context, work, inOrder chan<- *chunk) {
+	defer close(work)
+	defer close(inOrder)
+	for {
+		c := &chunk{first: s.lines + 1, parsed: make(chan struct{})}
+		for len(c.ends) < chunkLines && len(c.text) < chunkBytes && c.err == nil {
+			if c.text, c.err = s.next(c.text); c.err == nil {
+				c.ends = append(c.ends, len(c.text))
+			}
+		}
+		select {
+		case inOrder <- c:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case work <- c:
+		case <-ctx.Done():
+			return
+		}
+		if c.err != nil {
+			return
+		}
+	}
+}
+
+// parse reads the lines of a chunk.
+func (c *chunk) parse() {
+	from := 0
+	for i, end := range c.ends {
+		if err := c.parseLine(c.text[from:end], c.first+i); err != nil {
+			c.fault = fmt.Errorf("line %d: %w: %v", c.first+i, ErrDamaged, err) //nolint:errorlint // one cause to go by
+			break
+		}
+		from = end
+	}
+	c.text = nil
+}
+
+func (c *chunk) parseLine(b []byte, number int) error {
+	var l line
+	if err := parse(b, &l); err != nil {
+		return err
+	}
+	switch {
+	case l.Dossier != nil:
+		d, err := l.Dossier.dossier()
+		if err != nil {
+			return err
+		}
+		c.dossiers, c.lines = append(c.dossiers, d), append(c.lines, number)
+		return nil
+	case l.APIKey != nil:
+		k, err := l.APIKey.key()
+		if err != nil {
+			return err
+		}
+		c.keys, c.keyLines = append(c.keys, k), append(c.keyLines, number)
+		return nil
+	default:
+		return errors.New("neither a dossier nor an API key")
+	}
+}
+
+// importing is an import under way.
+type importing struct {
+	to      Target
+	options Options
+	summary Summary
+	total   int
+}
+
+func (m *importing) run(ctx context.Context, chunks <-chan *chunk) error {
+	for c := range chunks {
+		select {
+		case <-c.parsed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := m.enter(ctx, c); err != nil {
+			return err
+		}
+		if m.options.Progress != nil {
+			done := m.summary.Dossiers + m.summary.Skipped
+			m.options.Progress(Progress{done, max(m.total, done)})
+		}
+		if errors.Is(c.err, io.EOF) {
+			return nil
+		}
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return ctx.Err()
+}
+
+// enter enters what was parsed of a chunk.
+func (m *importing) enter(ctx context.Context, c *chunk) error {
+	if len(c.dossiers) > 0 {
+		err := m.to.Import(ctx, c.dossiers...)
+		switch {
+		case err == nil:
+			for i := range c.dossiers {
+				m.summary.add(&c.dossiers[i])
+			}
+		case rollcall.CodeOf(err) == rollcall.CodeInvalidArgument,
+			rollcall.CodeOf(err) == rollcall.CodeConflict && m.options.SkipKnown:
+			if err := m.oneByOne(ctx, c); err != nil {
+				return err
+			}
+		default:
+			return at(fmt.Sprintf("lines %d to %d", c.lines[0], c.lines[len(c.lines)-1]), err)
+		}
+	}
+	for i, k := range c.keys {
+		added, err := m.to.ImportKey(ctx, k)
+		if err != nil {
+			return at(fmt.Sprintf("line %d", c.keyLines[i]), err)
+		}
+		if added {
+			m.summary.APIKeys++
+		} else {
+			m.summary.KnownKeys++
+		}
+	}
+	return c.fault
+}
+
+// oneByOne enters dossiers each on its own, where one of them is refused.
+func (m *importing) oneByOne(ctx context.Context, c *chunk) error {
+	for i := range c.dossiers {
+		err := m.to.Import(ctx, c.dossiers[i])
+		switch {
+		case err == nil:
+			m.summary.add(&c.dossiers[i])
+		case rollcall.CodeOf(err) == rollcall.CodeConflict && m.options.SkipKnown:
+			m.summary.Skipped++
+		default:
+			return at(fmt.Sprintf("line %d", c.lines[i]), err)
+		}
+	}
+	return nil
+}
+
+// at says where in the stream an error came up. One of Rollcall's stays one.
+func at(place string, err error) error {
+	var e *rollcall.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	out := *e
+	out.Detail = place + ": " + strings.TrimSpace(e.Field+" "+e.Detail)
+	out.Field = ""
+	return &out
+}
