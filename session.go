@@ -130,6 +130,19 @@ type SessionPatch struct {
 	Attrs *map[string]string // replaces all
 }
 
+// Apply changes a session.
+func (p SessionPatch) Apply(s *Session) {
+	if p.Name != nil {
+		s.Name = *p.Name
+	}
+	if p.App != nil {
+		s.App = *p.App
+	}
+	if p.Attrs != nil {
+		s.Attrs = *p.Attrs
+	}
+}
+
 func (p SessionPatch) validate() error {
 	if p.Name != nil {
 		if err := validateText("name", *p.Name, MaxNameLen); err != nil {

@@ -2,12 +2,11 @@ package local
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/casefold"
 	"github.com/rollcall/rollcall/internal/intern"
 )
 
@@ -40,7 +39,7 @@ type wantedAttr struct {
 
 // newScan prepares a scan; false if the filter needs none.
 func (s *sessions) newScan(f *rollcall.SessionFilter, now int64) (*scan, bool) {
-	c := &scan{s: s, name: fold(f.Name)}
+	c := &scan{s: s, name: casefold.Fold(f.Name)}
 	if f.SeenWithin > 0 {
 		c.seen = now - ms(f.SeenWithin)
 	}
@@ -128,7 +127,7 @@ func (p packed) is(w *wantedAttr) bool {
 
 func (c *scan) named(name packed) bool {
 	if name.inline != nil {
-		return strings.HasPrefix(fold(string(name.inline)), c.name)
+		return strings.HasPrefix(casefold.Fold(string(name.inline)), c.name)
 	}
 	if need := int(name.shared) + 1; need > len(c.names) {
 		c.names = append(c.names, make([]verdict, need-len(c.names)+1024)...)
@@ -136,27 +135,9 @@ func (c *scan) named(name packed) bool {
 	v := &c.names[name.shared]
 	if *v == unknown {
 		*v = no
-		if strings.HasPrefix(fold(c.s.values.String(name.shared)), c.name) {
+		if strings.HasPrefix(casefold.Fold(c.s.values.String(name.shared)), c.name) {
 			*v = yes
 		}
 	}
 	return *v == yes
-}
-
-// fold maps letters that differ only by case to one of them.
-func fold(s string) string {
-	ascii := true
-	for i := range len(s) {
-		ascii = ascii && s[i] < utf8.RuneSelf
-	}
-	if ascii {
-		return strings.ToLower(s)
-	}
-	return strings.Map(func(r rune) rune {
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return unicode.ToLower(least)
-	}, s)
 }

@@ -144,17 +144,7 @@ func (e *Engine) Lookup(_ context.Context, at time.Time, r rollcall.Ref, v rollc
 
 // UpdateSession implements [rollcall.Sessions].
 func (e *Engine) UpdateSession(_ context.Context, at time.Time, id rollcall.SessionID, patch rollcall.SessionPatch) (rollcall.Session, error) {
-	return e.change(at, id, func(st *stored) {
-		if patch.Name != nil {
-			st.Name = *patch.Name
-		}
-		if patch.App != nil {
-			st.App = *patch.App
-		}
-		if patch.Attrs != nil {
-			st.Attrs = *patch.Attrs
-		}
-	})
+	return e.change(at, id, func(st *stored) { patch.Apply(&st.Session) })
 }
 
 // Rotate implements [rollcall.Sessions].

@@ -7,10 +7,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/casefold"
 )
 
 // mustLook reports whether the filter has a condition that only a look at the
@@ -189,43 +190,23 @@ func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []
 	if len(indexed) == 0 {
 		indexed = []string{"login"}
 	}
-	for len(parts) > 0 {
-		calls := make([]call, len(parts))
-		for i, p := range parts {
-			users := -1
-			var args []string
-			if l.q.Filter.Users != nil {
-				args = l.e.usersIn(p, l.q.Filter.Users)
-				users = len(args)
-			}
-			head := []string{
-				fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()), fmt.Sprint(most), flag(l.public()),
-				fmt.Sprint(drainStep), fmt.Sprint(users),
-			}
-			calls[i] = in(p, &l.e.scripts.narrow, append(append(head, args...), indexed...)...)
+	return l.drained(ctx, parts, true, func(p int, budget string) call {
+		users := -1
+		var args []string
+		if l.q.Filter.Users != nil {
+			args = l.e.usersIn(p, l.q.Filter.Users)
+			users = len(args)
 		}
-		messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
-		if err != nil {
-			return err
+		head := []string{
+			fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()), fmt.Sprint(most), flag(l.public()), budget, fmt.Sprint(users),
 		}
-		var late []int
-		for i, msg := range messages {
-			reply, err := msg.ToArray()
-			if err != nil || len(reply) != 4 {
-				return damaged("a list of sessions")
-			}
-			if n, _ := reply[0].AsInt64(); n == 1 {
-				late = append(late, parts[i])
-				continue
-			}
-			left, _ := reply[1].AsInt64()
-			last, _ := reply[2].ToString()
-			packed, _ := reply[3].ToString()
-			s.left[parts[i]], s.horizon[parts[i]], s.items[parts[i]] = int(left), idOf(last), seenOf(packed)
-		}
-		parts = late
-	}
-	return nil
+		return in(p, &l.e.scripts.narrow, append(append(head, args...), indexed...)...)
+	}, func(p int, reply []rueidis.RedisMessage) {
+		left, _ := reply[1].AsInt64()
+		last, _ := reply[2].ToString()
+		packed, _ := reply[3].ToString()
+		s.left[p], s.horizon[p], s.items[p] = int(left), idOf(last), seenOf(packed)
+	})
 }
 
 // usersIn returns those of some users who are in a partition, each once.
@@ -251,7 +232,7 @@ func (l *listing) look(ctx context.Context, items []seenAt) ([]seenAt, error) {
 	if w := l.q.Filter.SeenWithin; w > 0 {
 		since = l.at.UnixMilli() - w.Milliseconds()
 	}
-	name := fold(l.q.Filter.Name)
+	name := casefold.Fold(l.q.Filter.Name)
 	const step = 10_000
 	for some := range slices.Chunk(ids, step) {
 		records, err := l.e.records(ctx, l.at, some)
@@ -273,7 +254,7 @@ func (l *listing) meets(r *record, name string) bool {
 	if f.IP.IsValid() && !(r.IP.IsValid() && f.IP.Contains(r.IP)) {
 		return false
 	}
-	if name != "" && !strings.HasPrefix(fold(r.Name), name) {
+	if name != "" && !strings.HasPrefix(casefold.Fold(r.Name), name) {
 		return false
 	}
 	for k, v := range f.Attrs {
@@ -282,22 +263,4 @@ func (l *listing) meets(r *record, name string) bool {
 		}
 	}
 	return true
-}
-
-// fold maps letters that differ only by case to one of them.
-func fold(s string) string {
-	ascii := true
-	for i := range len(s) {
-		ascii = ascii && s[i] < utf8.RuneSelf
-	}
-	if ascii {
-		return strings.ToLower(s)
-	}
-	return strings.Map(func(r rune) rune {
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return unicode.ToLower(least)
-	}, s)
 }

@@ -110,44 +110,48 @@ func (m *merge) fill(ctx context.Context, first bool) error {
 			parts = append(parts, p)
 		}
 	}
-	budget := 0
+	err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
+		return in(p, &m.l.e.scripts.page, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
+			m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), budget)
+	}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
+	m.step = min(1000, 2*m.step)
+	return err
+}
+
+// drained asks partitions for a part of a list. The first time each ends what is
+// due before it answers, in bounded rounds; it is asked again until nothing is.
+func (l *listing) drained(ctx context.Context, parts []int, first bool, ask func(p int, budget string) call, take func(p int, reply []rueidis.RedisMessage)) error {
+	budget := "0"
 	if first {
-		budget = drainStep
+		budget = fmt.Sprint(drainStep)
 	}
 	for len(parts) > 0 {
 		calls := make([]call, len(parts))
 		for i, p := range parts {
-			calls[i] = in(p, &m.l.e.scripts.page, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
-				m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), fmt.Sprint(budget))
+			calls[i] = ask(p, budget)
 		}
-		messages, err := m.l.e.do(ctx, m.l.at.UnixMilli(), calls...)
+		messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
 		if err != nil {
 			return err
 		}
 		var late []int
 		for i, msg := range messages {
-			more, err := m.take(parts[i], msg, first)
-			if err != nil {
-				return err
+			reply, err := msg.ToArray()
+			if err != nil || len(reply) != 4 {
+				return damaged("a list of sessions")
 			}
-			if more {
+			if n, _ := reply[0].AsInt64(); n == 1 {
 				late = append(late, parts[i])
+				continue
 			}
+			take(parts[i], reply)
 		}
 		parts = late
 	}
-	m.step = min(1000, 2*m.step)
 	return nil
 }
 
-func (m *merge) take(p int, msg rueidis.RedisMessage, first bool) (more bool, err error) {
-	reply, err := msg.ToArray()
-	if err != nil || len(reply) != 4 {
-		return false, damaged("a list of sessions")
-	}
-	if n, _ := reply[0].AsInt64(); n == 1 {
-		return true, nil
-	}
+func (m *merge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	if first {
 		n, _ := reply[1].AsInt64()
 		m.total += int(n)
@@ -163,7 +167,6 @@ func (m *merge) take(p int, msg rueidis.RedisMessage, first bool) (more bool, er
 	if len(packed) >= 16 {
 		s.behind = packed[len(packed)-16:]
 	}
-	return false, nil
 }
 
 // next returns the next id of all.

@@ -116,48 +116,19 @@ func (m *seenMerge) fill(ctx context.Context, first bool) error {
 			parts = append(parts, p)
 		}
 	}
-	budget := 0
-	if first {
-		budget = drainStep
-	}
-	for len(parts) > 0 {
-		calls := make([]call, len(parts))
-		for i, p := range parts {
-			s := &m.parts[p]
-			from, behind := "", ""
-			if s.begun {
-				from, behind = fmt.Sprint(s.after.at), idText(s.after.id)
-			}
-			calls[i] = in(p, &m.l.e.scripts.recent, from, behind, fmt.Sprint(m.step), flag(m.l.public()), fmt.Sprint(budget))
+	err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
+		s := &m.parts[p]
+		from, behind := "", ""
+		if s.begun {
+			from, behind = fmt.Sprint(s.after.at), idText(s.after.id)
 		}
-		messages, err := m.l.e.do(ctx, m.l.at.UnixMilli(), calls...)
-		if err != nil {
-			return err
-		}
-		var late []int
-		for i, msg := range messages {
-			more, err := m.take(parts[i], msg, first)
-			if err != nil {
-				return err
-			}
-			if more {
-				late = append(late, parts[i])
-			}
-		}
-		parts = late
-	}
+		return in(p, &m.l.e.scripts.recent, from, behind, fmt.Sprint(m.step), flag(m.l.public()), budget)
+	}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
 	m.step = min(1000, 2*m.step)
-	return nil
+	return err
 }
 
-func (m *seenMerge) take(p int, msg rueidis.RedisMessage, first bool) (more bool, err error) {
-	reply, err := msg.ToArray()
-	if err != nil || len(reply) != 4 {
-		return false, damaged("a list of sessions")
-	}
-	if n, _ := reply[0].AsInt64(); n == 1 {
-		return true, nil
-	}
+func (m *seenMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	s := &m.parts[p]
 	if first {
 		n, _ := reply[1].AsInt64()
@@ -173,7 +144,6 @@ func (m *seenMerge) take(p int, msg rueidis.RedisMessage, first bool) (more bool
 	if n := len(s.items); n > 0 {
 		s.after, s.begun = s.items[n-1], true
 	}
-	return false, nil
 }
 
 func (m *seenMerge) next(ctx context.Context) (seenAt, bool, error) {

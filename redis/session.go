@@ -272,17 +272,7 @@ func (e *Engine) Lookup(ctx context.Context, at time.Time, ref rollcall.Ref, v r
 
 // UpdateSession implements [rollcall.Sessions].
 func (e *Engine) UpdateSession(ctx context.Context, at time.Time, id rollcall.SessionID, p rollcall.SessionPatch) (rollcall.Session, error) {
-	return e.change(ctx, at, id, func(r *record) {
-		if p.Name != nil {
-			r.Name = *p.Name
-		}
-		if p.App != nil {
-			r.App = *p.App
-		}
-		if p.Attrs != nil {
-			r.Attrs = *p.Attrs
-		}
-	})
+	return e.change(ctx, at, id, func(r *record) { p.Apply(&r.Session) })
 }
 
 // Rotate implements [rollcall.Sessions].
