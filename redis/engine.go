@@ -29,6 +29,7 @@ type Engine struct {
 	store   uint32   // tells event ids of this data from those of others
 	life    lifeline
 	clock   clock
+	most    int // candidates a filter without an index looks at
 	kinds   kindSet
 	tails   tails
 	beats   beats
@@ -67,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, life: newLifeline(o.Partitions), stop: make(chan struct{})}
+	e := &Engine{opts: o, most: maxCandidates, life: newLifeline(o.Partitions), stop: make(chan struct{})}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}

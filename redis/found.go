@@ -154,7 +154,7 @@ func (l *listing) gather(ctx context.Context, indexed []string) (items []seenAt,
 }
 
 // search finds the candidates in all partitions. Without an index, or with one
-// and a look at each session, no more than maxCandidates of them: each partition
+// and a look at each session, no more than most of them: each partition
 // gets its share, and if all are few enough in the end, what is left as well.
 func (l *listing) search(ctx context.Context, indexed []string) (*search, error) {
 	n := len(l.e.roots)
@@ -165,7 +165,7 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 	}
 	most := 0
 	if l.mustLook() && l.q.Filter.Users == nil {
-		most = max(1, maxCandidates/n)
+		most = max(1, l.e.most/n)
 	}
 	if err := l.ask(ctx, s, indexed, all, most); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 		}
 		left += s.left[p]
 	}
-	if left == 0 || looked+left > maxCandidates {
+	if left == 0 || looked+left > l.e.most {
 		return s, nil
 	}
 	return s, l.ask(ctx, s, indexed, rest, 0)
