@@ -20,6 +20,9 @@ const loginScript = `redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2] .. ':' .. ARGV
 redis.call('SADD', KEYS[1] .. ':' .. ARGV[2], ARGV[3])
 return redis.call('SET', 'login:' .. ARGV[2] .. ':' .. ARGV[3], ARGV[4])`
 
+// alwaysSynced has a Redis sync each write before it answers.
+var alwaysSynced = []string{"--appendonly", "yes", "--appendfsync", "always"} //nolint:gochecknoglobals // a constant
+
 // measureLogins measures logins that are on disk before they are answered.
 func measureLogins(ctx context.Context) (section, error) {
 	s := section{
@@ -79,7 +82,7 @@ func loginRate(ctx context.Context, n, callers int) (float64, []time.Duration, e
 	var rates []float64
 	var all []time.Duration
 	for r := range runs {
-		rate, took, err := loginRun(ctx, b, n, r*n, callers)
+		rate, took, err := loginRun(ctx, b.Roll, n, r*n, callers, makeLogin)
 		if err != nil {
 			return 0, nil, errors.Join(err, b.close())
 		}
@@ -88,11 +91,11 @@ func loginRate(ctx context.Context, n, callers int) (float64, []time.Duration, e
 	return median(rates), all, b.close()
 }
 
-func loginRun(ctx context.Context, b *bench, n, first, callers int) (float64, []time.Duration, error) {
+func loginRun(ctx context.Context, roll *rollcall.Roll, n, first, callers int, login loginMaker) (float64, []time.Duration, error) {
 	rng := rand.New(rand.NewPCG(uint64(first), 3)) //nolint:gosec // load, not secrets
 	logins := make([]rollcall.Login, n)
 	for i := range logins {
-		logins[i] = makeLogin(rng, first+i)
+		logins[i] = login(rng, first+i)
 	}
 	took, failed := make([]time.Duration, n), make([]error, callers)
 	var all sync.WaitGroup
@@ -106,7 +109,7 @@ func loginRun(ctx context.Context, b *bench, n, first, callers int) (float64, []
 					return
 				}
 				at := time.Now()
-				_, failed[c] = b.Login(ctx, logins[i])
+				_, failed[c] = roll.Login(ctx, logins[i])
 				took[i] = time.Since(at)
 			}
 		})
@@ -116,23 +119,29 @@ func loginRun(ctx context.Context, b *bench, n, first, callers int) (float64, []
 }
 
 func redisLoginRate(ctx context.Context, n, callers int) (float64, error) {
-	p, err := startPeer(ctx, "--appendonly", "yes", "--appendfsync", "always")
+	p, err := startPeer(ctx, alwaysSynced...)
 	if err != nil {
 		return 0, err
 	}
-	sha, err := p.call("SCRIPT", "LOAD", loginScript)
-	if err != nil {
-		return 0, errors.Join(err, p.stop())
-	}
-	sample := record(makeLogin(rand.New(rand.NewPCG(1, 3)), 1), time.Now().UnixMilli()) //nolint:gosec // load, not secrets
 	var rates []float64
 	for range runs {
-		rate, err := p.benchmark(ctx, "-c", strconv.Itoa(callers), "-P", "1", "-n", strconv.Itoa(n), "-r", "1000000000",
-			"evalsha", sha, "1", "online:user", strconv.FormatInt(time.Now().UnixMilli(), 10), "__rand_int__", "__rand_int__", sample)
+		rate, err := p.loginRate(ctx, n, callers)
 		if err != nil {
 			return 0, errors.Join(err, p.stop())
 		}
 		rates = append(rates, rate)
 	}
 	return median(rates), p.stop()
+}
+
+// loginRate has the hand-made list's logins made by redis-benchmark.
+func (p *peer) loginRate(ctx context.Context, n, callers int) (float64, error) {
+	sha, err := p.call("SCRIPT", "LOAD", loginScript)
+	if err != nil {
+		return 0, err
+	}
+	now := time.Now().UnixMilli()
+	sample := record(makeLogin(rand.New(rand.NewPCG(1, 3)), 1), now) //nolint:gosec // load, not secrets
+	return p.benchmark(ctx, "-c", strconv.Itoa(callers), "-P", "1", "-n", strconv.Itoa(n), "-r", "1000000000",
+		"evalsha", sha, "1", "online:user", strconv.FormatInt(now, 10), "__rand_int__", "__rand_int__", sample)
 }

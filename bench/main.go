@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -22,14 +23,25 @@ type part struct {
 	measure func(context.Context) (section, error)
 }
 
-// parts are the figures, in the order of the report.
-func parts() []part {
+// parts are the figures, in the order of the report. Those on Redis are taken of
+// so many users or sessions and, to see how the cost grows, of a tenth and a
+// hundredth of them; 0 stands for their own number.
+func parts(users int) []part {
+	ofUsers := func(most int, measure func(context.Context, int) (section, error)) func(context.Context) (section, error) {
+		return func(ctx context.Context) (section, error) { return measure(ctx, cmp.Or(users, most)) }
+	}
 	return []part{
 		{"memory", measureMemory},
 		{"beats", measureBeats},
 		{"sessions", measureSessions},
 		{"pages", measurePages},
 		{"logins", measureLogins},
+		{"import", measureImport},
+		{"redis-beats", ofUsers(10_000_000, measureRedisBeats)},
+		{"redis-friends", ofUsers(5_000_000, measureRedisFriends)},
+		{"redis-pages", ofUsers(1_000_000, measureRedisPages)},
+		{"redis-memory", ofUsers(1_000_000, measureRedisMemory)},
+		{"redis-logins", ofUsers(200_000, measureRedisLogins)},
 	}
 }
 
@@ -44,7 +56,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	var names []string
-	for _, p := range parts() {
+	for _, p := range parts(0) {
 		names = append(names, p.name)
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -52,14 +64,18 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "RESULTS.md", "the report; of the parts not measured now it keeps the old figures")
 	child := flags.String("child", "", "measure a part in this process and print it; the command calls itself with it")
 	size := flags.Int("size", 0, "users or sessions, with -child")
+	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of a redis- part; 0 for its own")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *users != 0 && *users < 100_000 {
+		return fmt.Errorf("-users %d: must be at least 100,000", *users)
 	}
 	if *child != "" {
 		return runChild(ctx, *child, *size)
 	}
 	known := *what == "all"
-	for _, p := range parts() {
+	for _, p := range parts(*users) {
 		if *what != "all" && *what != p.name {
 			continue
 		}
@@ -71,6 +87,9 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		s.took = time.Since(began)
+		if *users != 0 {
+			s.flags = fmt.Sprintf("-users %d ", *users)
+		}
 		fmt.Println(s.markdown(p.name))
 		if err := writeSection(*out, p.name, s); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const (
 type pageQuery struct {
 	name  string
 	query func(i int) rollcall.SessionQuery
+	calls int // 0 for as many as of the others
 }
 
 func numbered(number int, f rollcall.SessionFilter) rollcall.SessionQuery {
@@ -32,14 +34,14 @@ func numbered(number int, f rollcall.SessionFilter) rollcall.SessionQuery {
 func pageQueries(n int, from, to time.Time, cursor string) []pageQuery {
 	last := n / pageSize
 	filter := func(name string, f func(i int) rollcall.SessionFilter) pageQuery {
-		return pageQuery{name, func(i int) rollcall.SessionQuery { return numbered(1, f(i)) }}
+		return pageQuery{name: name, query: func(i int) rollcall.SessionQuery { return numbered(1, f(i)) }}
 	}
 	span := to.Sub(from)
 	return []pageQuery{
-		{"first page", func(int) rollcall.SessionQuery { return numbered(1, rollcall.SessionFilter{}) }},
-		{"any page by number", func(i int) rollcall.SessionQuery { return numbered(1+i*7919%last, rollcall.SessionFilter{}) }},
-		{"last page", func(int) rollcall.SessionQuery { return numbered(last, rollcall.SessionFilter{}) }},
-		{"by cursor", func(int) rollcall.SessionQuery {
+		{name: "first page", query: func(int) rollcall.SessionQuery { return numbered(1, rollcall.SessionFilter{}) }},
+		{name: "any page by number", query: func(i int) rollcall.SessionQuery { return numbered(1+i*7919%last, rollcall.SessionFilter{}) }},
+		{name: "last page", query: func(int) rollcall.SessionQuery { return numbered(last, rollcall.SessionFilter{}) }},
+		{name: "by cursor", query: func(int) rollcall.SessionQuery {
 			return rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: pageSize, Cursor: cursor}}
 		}},
 		filter("of a user", func(i int) rollcall.SessionFilter {
@@ -110,18 +112,23 @@ func pageTimes(ctx context.Context, n int) ([]pageTime, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
+	out, err := timePages(ctx, b.Roll, pageQueries(n, from, b.Now(), middle.Next))
+	return out, errors.Join(err, b.close())
+}
+
+func timePages(ctx context.Context, roll *rollcall.Roll, queries []pageQuery) ([]pageTime, error) {
 	var out []pageTime
-	for _, q := range pageQueries(n, from, b.Now(), middle.Next) {
-		waits := make([]time.Duration, pageCalls)
+	for _, q := range queries {
+		waits := make([]time.Duration, cmp.Or(q.calls, pageCalls))
 		for i := range waits {
 			query := q.query(i)
 			began := time.Now()
-			if _, err := b.Sessions(ctx, query); err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", q.name, err), b.close())
+			if _, err := roll.Sessions(ctx, query); err != nil {
+				return nil, fmt.Errorf("%s: %w", q.name, err)
 			}
 			waits[i] = time.Since(began)
 		}
 		out = append(out, pageTime{q.name, percentile(waits, 50), percentile(waits, 99)})
 	}
-	return out, b.close()
+	return out, nil
 }

@@ -135,6 +135,30 @@ func (p *peer) answer() (string, error) {
 	}
 }
 
+// list runs a command and returns its answer, one of texts, element by element.
+func (p *peer) list(args ...string) ([]string, error) {
+	head, err := p.call(args...)
+	if err != nil {
+		return nil, err
+	}
+	return p.elements(head)
+}
+
+// elements reads an array whose head has been answered with its length.
+func (p *peer) elements(head string) ([]string, error) {
+	n, err := strconv.Atoi(head)
+	if err != nil {
+		return nil, fmt.Errorf("redis: no list, but %q", head)
+	}
+	out := make([]string, max(0, n))
+	for i := range out {
+		if out[i], err = p.answer(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // fill runs n commands, pipelined.
 func (p *peer) fill(n int, command func(i int) []string) error {
 	failed := make(chan error, 1)

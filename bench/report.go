@@ -16,6 +16,7 @@ type section struct {
 	title  string
 	about  string // how it was measured
 	tables []table
+	flags  string // given besides -what
 	took   time.Duration
 }
 
@@ -31,8 +32,8 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 // on a terminal too.
 func (s *section) markdown(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n`go -C bench run . -what %s` (took %v on %d processors, %s, %s)\n\n%s\n",
-		s.title, name, s.took.Round(time.Second), runtime.GOMAXPROCS(0), runtime.Version(), redisVersion(), s.about)
+	fmt.Fprintf(&b, "## %s\n\n`go -C bench run . %s-what %s` (took %v on %d processors, %s, %s)\n\n%s\n",
+		s.title, s.flags, name, s.took.Round(time.Second), runtime.GOMAXPROCS(0), runtime.Version(), redisVersion(), s.about)
 	for _, t := range s.tables {
 		b.WriteByte('\n')
 		t.write(&b)
@@ -91,7 +92,7 @@ func writeSection(path, name string, s section) error {
 	}
 	kept := map[string]string{}
 	for _, text := range strings.Split("\n"+string(old), "\n## ")[1:] {
-		for _, p := range parts() {
+		for _, p := range parts(0) {
 			if strings.Contains(text, "-what "+p.name+"`") {
 				kept[p.name] = "## " + strings.TrimSpace(text) + "\n"
 			}
@@ -100,7 +101,7 @@ func writeSection(path, name string, s section) error {
 	kept[name] = s.markdown(name)
 	var b strings.Builder
 	b.WriteString(preface)
-	for _, p := range parts() {
+	for _, p := range parts(0) {
 		if kept[p.name] != "" {
 			b.WriteString("\n" + kept[p.name])
 		}
@@ -155,3 +156,6 @@ func took(d time.Duration) string {
 		return fmt.Sprintf("%.2f ms", float64(d)/1e6)
 	}
 }
+
+// tenfold returns three sizes, each ten times the one before.
+func tenfold(most int) []int { return []int{most / 100, most / 10, most} }

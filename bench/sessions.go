@@ -120,11 +120,18 @@ func redisSessions(ctx context.Context, n int, login loginMaker) (int64, error) 
 		return 0, err
 	}
 	before, err := p.memory()
+	err = errors.Join(err, p.fillList(n, login))
+	after, err2 := p.memory()
+	return after - before, errors.Join(err, err2, p.stop())
+}
+
+// fillList keeps n logins as the hand-made list does, three writes each.
+func (p *peer) fillList(n int, login loginMaker) error {
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // load, not secrets
 	now := time.Now().UnixMilli()
 	var l rollcall.Login
 	var sid string
-	err = errors.Join(err, p.fill(3*n, func(i int) []string {
+	return p.fill(3*n, func(i int) []string {
 		switch i % 3 {
 		case 0:
 			l, sid = login(rng, i/3), fmt.Sprintf("%016x", rng.Uint64())
@@ -134,9 +141,7 @@ func redisSessions(ctx context.Context, n int, login loginMaker) (int64, error) 
 		default:
 			return []string{"SET", "login:" + l.User + ":" + sid, record(l, now)}
 		}
-	}))
-	after, err2 := p.memory()
-	return after - before, errors.Join(err, err2, p.stop())
+	})
 }
 
 // record is a login as the hand-made list keeps it.
