@@ -45,20 +45,28 @@ func createMariaDB(ctx context.Context, dir string) (*exec.Cmd, error) {
 	if err := os.WriteFile(filepath.Join(dir, "first.sql"), []byte(first), 0o644); err != nil { //nolint:gosec // of a server for tests
 		return nil, err
 	}
-	return exec.CommandContext(ctx, install, "--no-defaults", "--datadir="+filepath.Join(dir, "data"),
-		"--auth-root-authentication-method=normal", "--skip-test-db"), nil
+	cmd := exec.CommandContext(ctx, install, "--no-defaults", "--datadir="+filepath.Join(dir, "data"),
+		"--auth-root-authentication-method=normal", "--skip-test-db")
+	cmd.Env = alone(dir)
+	return cmd, nil
 }
+
+// alone is an environment with a directory for temporary files that no other
+// server has: each removes what it finds there when it starts.
+func alone(dir string) []string { return append(os.Environ(), "TMPDIR="+dir) }
 
 func serveMariaDB(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	mariadbd, err := find("mariadbd", "/usr/sbin", "/usr/libexec")
 	if err != nil {
 		return nil, err
 	}
-	return exec.CommandContext(ctx, mariadbd, "--no-defaults", "--datadir="+filepath.Join(dir, "data"),
+	cmd := exec.CommandContext(ctx, mariadbd, "--no-defaults", "--datadir="+filepath.Join(dir, "data"),
 		"--bind-address=127.0.0.1", "--port="+port, "--skip-name-resolve",
 		"--socket="+filepath.Join(dir, "socket"), "--pid-file="+filepath.Join(dir, "pid"),
 		"--init-file="+filepath.Join(dir, "first.sql"),
-		"--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=2", "--max-connections=200"), nil
+		"--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=2", "--max-connections=200")
+	cmd.Env = alone(dir)
+	return cmd, nil
 }
 
 func sourceMariaDB(port, database string) string {
