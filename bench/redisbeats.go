@@ -39,7 +39,7 @@ var depths = []struct {
 func measureRedisBeats(ctx context.Context, users int) (section, error) {
 	s := section{
 		title: "Distributed engine: heartbeats of random users",
-		about: fmt.Sprintf("Two servers of the same kind, without persistence, 7 in 10 of the users in each before. Rollcall: `Roll.Beat` of random users out of all from so many callers at once, for %v; in a window in which all of them stay online. ", beatFor) +
+		about: fmt.Sprintf("Two servers of the same kind, without persistence, 7 in 10 of the users in each before: at first 3 in 10 beats bring someone online, and append an event unless there are to be none. Rollcall: `Roll.Beat` of random users out of all from so many callers at once, for %v; in a window in which all of them stay online. ", beatFor) +
 			"Redis: `redis-benchmark -c 50 -P <p> -r <users> zadd users <now> __rand_int__`, its score that of the start of the run. By turns; of each the median of three.",
 	}
 	for _, n := range tenfold(users) {
