@@ -27,6 +27,11 @@ type Departure struct {
 // Archive is where days are read that have left the hot store. For a day that
 // has departed the marks are those of the archive and those that came into the
 // hot store since, together; for any other day they are the hot store's alone.
+//
+// While an archive is written or read back, marks are under way between the two.
+// Whoever takes marks back or erases a user therefore asks the archive to do so
+// both before and after the hot store did: before, so that nothing is read back
+// from it that was to go, and after, so that nothing is copied into it that went.
 type Archive interface {
 	// Departed returns the days that have left, by kind, then day.
 	Departed(ctx context.Context) ([]Departure, error)
@@ -36,7 +41,8 @@ type Archive interface {
 	// by kind, then month.
 	User(ctx context.Context, user, kind string, from, to Month) ([]MonthMap, error)
 	// Unmark takes back marks of days that have departed, and says how many
-	// there were.
+	// there were. It knows best which those are: what an engine knows of it may
+	// be some seconds old. Every mark has a Kind.
 	Unmark(ctx context.Context, marks []Mark) (int, error)
 	// EraseUser removes all of a user.
 	EraseUser(ctx context.Context, user string) error

@@ -32,6 +32,7 @@ type Engine interface {
 	Users
 	Friends
 	Attendance
+	Archival
 	Visits
 	Transfer
 	Events
@@ -347,6 +348,8 @@ type Archival interface {
 	// Readmit enters marks of days that had departed. They are not Changed by
 	// it, and stand as all others do.
 	Readmit(ctx context.Context, maps []MonthMap) error
+	// Announce appends the event of a run that has ended, see ArchiveRun.Event.
+	Announce(ctx context.Context, now time.Time, run ArchiveRun) error
 }
 
 // Transfer moves all that is known about users from one engine to another,

@@ -14,6 +14,11 @@ const (
 	UserBanned     EventType = "user.banned"
 	UserUnbanned   EventType = "user.unbanned"
 	UserErased     EventType = "user.erased"
+
+	// Of a run of the archive: they have no user, and say in Reason what it did
+	// or why it failed.
+	ArchiveCompleted EventType = "archive.completed"
+	ArchiveFailed    EventType = "archive.failed"
 )
 
 // Event is one change, appended in the same atomic step as the change itself.

@@ -83,6 +83,7 @@ type service struct {
 	policies atomic.Pointer[Policies]
 	opts     Options
 	life     *lifetime
+	away     departedDays
 	ticked   chan struct{} // closed when the ticking goroutine has ended
 	tickErr  atomic.Pointer[error]
 }

@@ -39,7 +39,7 @@ func (r *Roll) Unmark(ctx context.Context, anyAge bool, marks ...Mark) (int, err
 		if err := r.validateMarks(marks, anyAge); err != nil {
 			return 0, err
 		}
-		return r.engine.Unmark(ctx, r.clock.Now(), marks)
+		return r.unmark(ctx, marks)
 	})
 }
 
@@ -98,7 +98,7 @@ func (r *Roll) Attended(ctx context.Context, user, kind string, d DayRange) (Att
 		if err := checkAttendance(kind, d); err != nil {
 			return Attended{}, err
 		}
-		days, err := r.engine.Days(ctx, user, kind, d)
+		days, err := r.days(ctx, user, kind, d)
 		if err != nil {
 			return Attended{}, err
 		}
@@ -108,11 +108,7 @@ func (r *Roll) Attended(ctx context.Context, user, kind string, d DayRange) (Att
 }
 
 func (r *Roll) streak(ctx context.Context, user, kind string) (Streak, error) {
-	span, ok, err := r.engine.SpanOf(ctx, user, kind)
-	if err != nil || !ok {
-		return Streak{}, err
-	}
-	days, err := r.engine.Days(ctx, user, kind, span)
+	days, err := r.allDays(ctx, user, kind)
 	return StreakOf(days, r.Today()), err
 }
 
@@ -145,7 +141,7 @@ func (r *Roll) AttendanceSpan(ctx context.Context, kind string) (DayRange, bool,
 	if err := validateKind("kind", kind); err != nil {
 		return DayRange{}, false, err
 	}
-	return r.engine.Span(ctx, kind)
+	return r.span(ctx, kind)
 }
 
 // Active lists the users active on any or every day of a range.

@@ -68,14 +68,14 @@ func (r *Roll) PutUser(ctx context.Context, user string, p UserPatch) (User, err
 	})
 }
 
-// Erase removes everything about a user; see [Users]. A later login of the same
-// id is a new user.
+// Erase removes everything about a user, also from the archive; see [Users]. A
+// later login of the same id is a new user.
 func (r *Roll) Erase(ctx context.Context, user string) error {
 	return r.do("erase", func() error {
 		if err := validateUser("user", user); err != nil {
 			return err
 		}
-		return r.engine.Erase(ctx, r.clock.Now(), user, r.banKey(user))
+		return r.erase(ctx, user)
 	})
 }
 

@@ -72,22 +72,44 @@ func (l *Lease) Return(ctx context.Context, days []Departure) error {
 	if err := checkDepartures(days); err != nil || len(days) == 0 {
 		return err
 	}
+	return l.write(ctx, func(s session) error {
+		_, err := returned(s, days)
+		return err
+	})
+}
+
+// Undepart takes back what Depart noted in a run, with the run's DaysDropped.
+// CodeConflict and [ErrRunEnded] if the run is not under way by this lease.
+func (l *Lease) Undepart(ctx context.Context, run int64, days []Departure) error {
+	if err := checkDepartures(days); err != nil || len(days) == 0 {
+		return err
+	}
+	return l.write(ctx, func(s session) error {
+		n, err := returned(s, days)
+		if err != nil {
+			return err
+		}
+		return l.setRun(s, run, "days_dropped = days_dropped - ?", n)
+	})
+}
+
+// returned removes days from those that left, and says how many had.
+func returned(s session, days []Departure) (n int64, err error) {
 	byKind := map[string][]any{}
 	for _, d := range days {
 		byKind[d.Kind] = append(byKind[d.Kind], date(d.Day))
 	}
-	return l.write(ctx, func(s session) error {
-		for kind, dates := range byKind {
-			for part := range slices.Chunk(dates, chunkRows) {
-				_, err := s.exec("DELETE FROM rollcall_departed WHERE kind = ? AND day IN ("+repeat("?", len(part))+")",
-					append([]any{kind}, part...)...)
-				if err != nil {
-					return err
-				}
+	for kind, dates := range byKind {
+		for part := range slices.Chunk(dates, chunkRows) {
+			met, err := s.exec("DELETE FROM rollcall_departed WHERE kind = ? AND day IN ("+repeat("?", len(part))+")",
+				append([]any{kind}, part...)...)
+			if err != nil {
+				return n, err
 			}
+			n += met
 		}
-		return nil
-	})
+	}
+	return n, nil
 }
 
 func checkDepartures(days []Departure) error {

@@ -18,32 +18,60 @@ func (l *Lease) Merge(ctx context.Context, changes []Change) error {
 	if err != nil || len(parts) == 0 {
 		return err
 	}
+	return l.write(ctx, func(s session) error { return mergeAll(s, parts) })
+}
+
+// Copy merges what read returns. Nobody takes marks back or erases users
+// meanwhile: [DB.Unmark] and [DB.EraseUser] come before the reading or after the
+// writing, and so none of what they removed comes back.
+func (l *Lease) Copy(ctx context.Context, read func(context.Context) ([]Change, error)) error {
 	return l.write(ctx, func(s session) error {
-		for i, part := range parts {
-			if i == 0 || part.kind() != parts[i-1].kind() || part.month() != parts[i-1].month() {
-				if err := refuseDeparted(s, parts[i:]); err != nil {
-					return err
-				}
-			}
-			if err := merge(s, part); err != nil {
+		changes, err := read(s.ctx)
+		if err != nil {
+			return err
+		}
+		parts, err := chunks(changes)
+		if err != nil {
+			return err
+		}
+		return mergeAll(s, parts)
+	})
+}
+
+// Confirm reads changes back as [DB.Verify] does and, if they stand, runs then.
+// Until then returns nobody else takes the lease, takes marks back or erases
+// users.
+func (l *Lease) Confirm(ctx context.Context, changes []Change, then func(context.Context) error) error {
+	parts, err := chunks(changes)
+	if err != nil {
+		return err
+	}
+	return l.write(ctx, func(s session) error {
+		if err := verify(s, parts, len(changes)); err != nil {
+			return err
+		}
+		return then(s.ctx)
+	})
+}
+
+func mergeAll(s session, parts []chunk) error {
+	for i, part := range parts {
+		if i == 0 || part.kind() != parts[i-1].kind() || part.month() != parts[i-1].month() {
+			if err := refuseDeparted(s, parts[i:]); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
+		if err := merge(s, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refuseDeparted checks the changes of the kind and month that come first.
 func refuseDeparted(s session, parts []chunk) error {
 	kind, month := parts[0].kind(), parts[0].month()
-	var departed uint32
-	err := s.query(func(rows *sql.Rows) error {
-		var day int
-		err := rows.Scan(&day)
-		departed |= 1 << (day%100 - 1)
-		return err
-	}, "SELECT day FROM rollcall_departed WHERE kind = ? AND day BETWEEN ? AND ?",
-		kind, int(month)*100+1, int(month)*100+31)
+	departed, err := departedIn(s, kind, month)
 	if err != nil || departed == 0 {
 		return err
 	}
@@ -58,6 +86,18 @@ func refuseDeparted(s session, parts []chunk) error {
 		}
 	}
 	return nil
+}
+
+// departedIn returns the days of a kind and month that have left the hot store.
+func departedIn(s session, kind string, month Month) (departed uint32, err error) {
+	err = s.query(func(rows *sql.Rows) error {
+		var day int
+		err := rows.Scan(&day)
+		departed |= 1 << (day%100 - 1)
+		return err
+	}, "SELECT day FROM rollcall_departed WHERE kind = ? AND day BETWEEN ? AND ?",
+		kind, int(month)*100+1, int(month)*100+31)
+	return departed, err
 }
 
 // merge writes what changes in a chunk. The lease's row is held: nobody else
@@ -121,30 +161,31 @@ func (db *DB) Verify(ctx context.Context, changes []Change) error {
 	if err != nil || len(parts) == 0 {
 		return err
 	}
+	return db.read(ctx, func(s session) error { return verify(s, parts, len(changes)) })
+}
+
+// verify compares; what it says names nobody, as it is kept with the run.
+func verify(s session, parts []chunk, total int) error {
 	wrong, first := 0, ""
-	err = db.read(ctx, func(s session) error {
-		for _, part := range parts {
-			found, err := stored(s, part)
-			if err != nil {
-				return err
-			}
-			for _, c := range part {
-				if got := found[c.User]; c.after(got) != got {
-					if wrong++; wrong == 1 {
-						first = fmt.Sprintf("user %q of kind %q in %s has days %#x, which should be %#x",
-							c.User, c.Kind, c.Month, got, c.after(got))
-					}
+	for _, part := range parts {
+		found, err := stored(s, part)
+		if err != nil {
+			return err
+		}
+		for _, c := range part {
+			if got := found[c.User]; c.after(got) != got {
+				if wrong++; wrong == 1 {
+					first = fmt.Sprintf("a user of kind %q in %s has days %#x, which should be %#x", c.Kind, c.Month, got, c.after(got))
 				}
 			}
 		}
-		return nil
-	})
-	if err == nil && wrong > 0 {
-		err = &rollcall.Error{
-			Code:   rollcall.CodeConflict,
-			Detail: fmt.Sprintf("the archive differs in %d of %d rows: %s", wrong, len(changes), first),
-			Err:    ErrDiffers,
-		}
 	}
-	return err
+	if wrong == 0 {
+		return nil
+	}
+	return &rollcall.Error{
+		Code:   rollcall.CodeConflict,
+		Detail: fmt.Sprintf("the archive differs in %d of %d rows: %s", wrong, total, first),
+		Err:    ErrDiffers,
+	}
 }

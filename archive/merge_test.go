@@ -199,7 +199,7 @@ func TestVerifyFindsEveryDifference(t *testing.T) {
 		err := db.Verify(t.Context(), changes)
 		requireCode(t, rollcall.CodeConflict, err)
 		require.ErrorIs(t, err, ErrDiffers)
-		require.ErrorContains(t, err, `differs in 1 of 3 rows: user "a" of kind "user" in 2026-01 has days 0x7, which should be 0x5`)
+		require.ErrorContains(t, err, `differs in 1 of 3 rows: a user of kind "user" in 2026-01 has days 0x7, which should be 0x5`)
 		set("a", 0b0001) // one too few
 		set("b", 0b0010) // a day lost that is not hot
 		err = db.Verify(t.Context(), changes)
@@ -207,7 +207,7 @@ func TestVerifyFindsEveryDifference(t *testing.T) {
 		require.NoError(t, l.Merge(t.Context(), changes))
 		require.NoError(t, db.Verify(t.Context(), changes))
 		require.NoError(t, db.EraseUser(t.Context(), "b"))
-		require.ErrorContains(t, db.Verify(t.Context(), changes), `differs in 1 of 3 rows: user "b" of kind "user" in 2026-01 has days 0x0`)
+		require.ErrorContains(t, db.Verify(t.Context(), changes), `differs in 1 of 3 rows: a user of kind "user" in 2026-01 has days 0x0`)
 	})
 }
 

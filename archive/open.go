@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -15,6 +17,11 @@ type DB struct {
 	sql     *sql.DB
 	dialect *dialect
 	timeout time.Duration
+
+	from     source
+	logger   *slog.Logger
+	prepared atomic.Bool   // the tables are as they must be
+	turn     chan struct{} // of preparing; holds one
 }
 
 // Open connects to the archive that dsn names and makes its tables if need be:
@@ -26,8 +33,8 @@ type DB struct {
 // Behind ? SQLite takes _pragma=name(value), the others what their Go drivers do.
 // A name that cannot be read is a CodeInvalidArgument error of the field
 // archive.dsn, which never holds the password; a database that does not answer,
-// or is too old or not allowed to make tables, is CodeUnavailable. Several servers
-// may open one archive at the same moment.
+// or is too old or not allowed to make tables, is CodeUnavailable unless
+// Options.Lazy is set. Several servers may open one archive at the same moment.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -44,16 +51,42 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	pool.SetMaxIdleConns(min(2, o.MaxConns))
 	pool.SetConnMaxIdleTime(time.Minute)
 	pool.SetConnMaxLifetime(30 * time.Minute) // so that a moved server is found
-	db := &DB{sql: pool, dialect: from.dialect, timeout: o.Timeout}
+	db := &DB{sql: pool, dialect: from.dialect, timeout: o.Timeout, from: from, logger: o.Logger, turn: make(chan struct{}, 1)}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	if err := db.checkEncoding(ctx); err != nil {
+	if err := db.prepare(ctx); err != nil {
+		if o.Lazy && rollcall.CodeOf(err) == rollcall.CodeUnavailable {
+			o.Logger.Warn("the archive does not answer; it is tried again whenever it is needed", "error", err)
+			return db, nil
+		}
 		return nil, errors.Join(err, pool.Close())
 	}
-	if err := migrate(ctx, from, o.Logger); err != nil {
-		return nil, errors.Join(unavailable("cannot be prepared", err), pool.Close())
-	}
 	return db, nil
+}
+
+// prepare makes the tables, unless it has. With a database that was away when it
+// was opened, every call begins with it.
+func (db *DB) prepare(ctx context.Context) error {
+	if db.prepared.Load() {
+		return nil
+	}
+	select {
+	case db.turn <- struct{}{}:
+		defer func() { <-db.turn }()
+	case <-ctx.Done():
+		return unavailable("cannot be reached", ctx.Err())
+	}
+	if db.prepared.Load() {
+		return nil
+	}
+	if err := db.checkEncoding(ctx); err != nil {
+		return err
+	}
+	if err := migrate(ctx, db.from, db.logger); err != nil {
+		return unavailable("cannot be prepared", err)
+	}
+	db.prepared.Store(true)
+	return nil
 }
 
 // createPrivate makes SQLite's file, so that only its owner can read it; SQLite
@@ -87,3 +120,14 @@ func (db *DB) checkEncoding(ctx context.Context) error {
 // Close waits for calls under way and closes all connections. Later calls fail
 // with CodeUnavailable.
 func (db *DB) Close() error { return unavailable("cannot be closed", db.sql.Close()) }
+
+// CheckDSN returns what is wrong with a data source name, without asking the
+// database: a CodeInvalidArgument error of the field archive.dsn, or nil.
+func CheckDSN(dsn string) error {
+	o := Options{}
+	if err := o.fill(); err != nil {
+		return err
+	}
+	_, err := parse(dsn, &o)
+	return err
+}

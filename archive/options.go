@@ -14,6 +14,9 @@ type Options struct {
 	Timeout time.Duration
 	// MaxConns is how many connections are open at once; default 4, at most 100.
 	MaxConns int
+	// Lazy opens an archive that does not answer all the same: each call then
+	// tries it again, and fails with CodeUnavailable until it does.
+	Lazy bool
 	// Logger is told when the tables are made or changed; default: nothing is
 	// logged.
 	Logger *slog.Logger

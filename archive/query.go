@@ -56,6 +56,9 @@ func (s session) one(into []any, statement string, args ...any) (found bool, err
 func (db *DB) read(ctx context.Context, f func(session) error) error {
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
+	if err := db.prepare(ctx); err != nil {
+		return err
+	}
 	return unavailable("cannot be read", f(session{ctx, db.sql, db.dialect}))
 }
 
@@ -63,12 +66,15 @@ func (db *DB) read(ctx context.Context, f func(session) error) error {
 func (db *DB) write(ctx context.Context, f func(session) error) error {
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
+	if err := db.prepare(ctx); err != nil {
+		return err
+	}
 	tx, err := db.sql.BeginTx(ctx, nil)
 	if err != nil {
 		return unavailable("cannot be written", err)
 	}
+	defer func() { _ = tx.Rollback() }() // what the database has not been told to keep it drops
 	if err := f(session{ctx, tx, db.dialect}); err != nil {
-		_ = tx.Rollback() // what the database has not been told to keep it drops
 		return unavailable("cannot be written", err)
 	}
 	return unavailable("cannot be written", tx.Commit())

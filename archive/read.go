@@ -70,15 +70,9 @@ func (db *DB) Each(ctx context.Context, kind string, month Month, f func(Row) er
 func (db *DB) eachOf(ctx context.Context, kind string, month Month, f func(Row) error) error {
 	page := make([]Row, 0, pageRows)
 	for last := ""; ; {
-		page = page[:0]
-		err := db.read(ctx, func(s session) error {
-			return s.query(func(rows *sql.Rows) error {
-				row := Row{Kind: kind, Month: month}
-				err := rows.Scan(&row.User, &row.Days)
-				page = append(page, row)
-				return err
-			}, "SELECT user_id, days FROM rollcall_login_days WHERE kind = ? AND month = ? AND user_id > ?"+
-				" ORDER BY user_id LIMIT ?", kind, int(month), last, pageRows)
+		err := db.read(ctx, func(s session) (err error) {
+			page, err = pageOf(s, kind, month, last, page[:0])
+			return err
 		})
 		if err != nil {
 			return err
@@ -93,6 +87,19 @@ func (db *DB) eachOf(ctx context.Context, kind string, month Month, f func(Row) 
 		}
 		last = page[len(page)-1].User
 	}
+}
+
+// pageOf appends the rows of a kind and month that come after a user, up to
+// pageRows.
+func pageOf(s session, kind string, month Month, after string, page []Row) ([]Row, error) {
+	err := s.query(func(rows *sql.Rows) error {
+		row := Row{Kind: kind, Month: month}
+		err := rows.Scan(&row.User, &row.Days)
+		page = append(page, row)
+		return err
+	}, "SELECT user_id, days FROM rollcall_login_days WHERE kind = ? AND month = ? AND user_id > ?"+
+		" ORDER BY user_id LIMIT ?", kind, int(month), after, pageRows)
+	return page, err
 }
 
 // MonthRows is how many rows the archive has of a kind and month, which is how

@@ -39,7 +39,7 @@ func compareRows(a, b *Row) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Month, b.Month), cmp.Compare(a.User, b.User))
 }
 
-func (r *Row) check() error {
+func checkRow(r *Row) error {
 	if err := rollcall.CheckUser(r.User); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func chunks(changes []Change) ([]chunk, error) {
 	sorted := make(chunk, len(changes))
 	for i := range changes {
 		c := &changes[i]
-		if err := c.check(); err != nil {
+		if err := checkRow(&c.Row); err != nil {
 			return nil, err
 		}
 		if c.Hot&^c.Month.Mask() != 0 {

@@ -5,35 +5,24 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/rollcall/rollcall"
 )
 
 // State is how far a run has come.
-type State string
+type State = rollcall.ArchiveState
 
 // The states of a run.
 const (
-	Running   State = "running"
-	Completed State = "completed"
-	Failed    State = "failed"
+	Running   = rollcall.RunRunning
+	Completed = rollcall.RunCompleted
+	Failed    = rollcall.RunFailed
 )
 
-// Run is one run of the archive.
-type Run struct {
-	ID          int64
-	StartedAt   time.Time
-	FinishedAt  time.Time // zero while it is running
-	State       State
-	RowsWritten int64
-	DaysDropped int64
-	// Position is how far it got, in words of the runner's own.
-	Position string
-	Error    string // why it failed
-	Runner   string // the owner of its lease
-}
+// Run is one run of the archive. Position is how far it got, in words of the
+// runner's own.
+type Run = rollcall.ArchiveRun
 
 // MaxPosition is how long a position may be, in bytes. The error of a run is cut
 // to the same length.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -74,7 +75,7 @@ func differential(t *testing.T, binary string, other backend, seed uint64, steps
 	zone := []string{"UTC", "Asia/Shanghai", "America/New_York"}[seed%3]
 	common := []string{
 		"--policies", differentialPolicies, "--secret", sharedSecret, "--trusted-proxies", "127.0.0.1", "--log-level", "error",
-		"--timezone", zone, "--attendance-on", []string{"beat", "manual", "login"}[seed%3], "--presence-window", []string{"5m", "3s"}[seed/2%2],
+		"--archive-schedule", "off", "--archive-keep-hot", "3d", "--timezone", zone, "--attendance-on", []string{"beat", "manual", "login"}[seed%3], "--presence-window", []string{"5m", "3s"}[seed/2%2],
 	}
 	location, err := time.LoadLocation(zone)
 	require.NoError(t, err)
@@ -89,7 +90,10 @@ func differential(t *testing.T, binary string, other backend, seed uint64, steps
 	for _, a := range d.script.prologue() {
 		d.step(a)
 	}
-	for range steps {
+	for i := range steps {
+		if i%archiveEvery == archiveEvery-1 {
+			d.archive()
+		}
 		d.calm()
 		d.script.see(d.sides[0])
 		d.step(d.script.next())
@@ -102,6 +106,32 @@ func differential(t *testing.T, binary string, other backend, seed uint64, steps
 	for _, s := range d.sides {
 		s.kill()
 	}
+}
+
+// archiveEvery is after how many steps old days leave both servers.
+const archiveEvery = 150
+
+// archive has a run of the archive done on both sides.
+func (d *duel) archive() {
+	d.t.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for _, s := range d.sides {
+		var run struct {
+			ID    int64
+			State string
+			Error string
+		}
+		s.get(&run, request{method: http.MethodPost, path: "/v1/archive/runs"}, http.StatusAccepted)
+		for run.State == "running" {
+			<-again.C
+			var list struct{ Items []json.RawMessage }
+			s.get(&list, request{method: http.MethodGet, path: "/v1/archive/runs?limit=1"}, http.StatusOK)
+			require.NoError(d.t, json.Unmarshal(list.Items[0], &run))
+		}
+		require.Equal(d.t, "completed", run.State, "%s", run.Error)
+	}
+	d.steps = append(d.steps, "old days leave")
 }
 
 // step asks both sides and compares what they say. What the end of a second or
@@ -190,10 +220,10 @@ func (d *duel) compare(a ask, answers [2]answer) {
 		require.NotEqual(d.t, http.StatusInternalServerError, answers[0].status, "%s\n%s", a, d.sides[0].stderr.String())
 		return
 	}
-	require.Fail(d.t, "the servers differ", "E2E_SEED=%d, step %d: %s\n%s\n\none: %d %v%s\n\nother: %d %v%s\n\nthe last steps:\n%s",
+	require.Fail(d.t, "the servers differ", "E2E_SEED=%d, step %d: %.2000s\n%s\n\none: %d %.8000s%.2000s\n\nother: %d %.8000s%.2000s\n\nthe last steps:\n%s",
 		d.script.seed, d.script.steps, difference, a,
-		answers[0].status, d.sides[0].shared(answers[0].body), answers[0].text,
-		answers[1].status, d.sides[1].shared(answers[1].body), answers[1].text,
+		answers[0].status, fmt.Sprint(d.sides[0].shared(answers[0].body)), answers[0].text,
+		answers[1].status, fmt.Sprint(d.sides[1].shared(answers[1].body)), answers[1].text,
 		strings.Join(d.steps, "\n"))
 }
 

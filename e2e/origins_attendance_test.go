@@ -43,8 +43,23 @@ func (s *site) active(kind string, match rollcall.Match, r rollcall.DayRange) []
 	return page.Items
 }
 
+// o4SevenQuestions asks about days that are hot, that are archived, and about
+// ranges across the boundary between the two.
 func o4SevenQuestions(t *testing.T, on backend) {
-	s := newSite(t, on, rollcall.Options{})
+	t.Run("hot", func(t *testing.T) {
+		s := newSite(t, on, rollcall.Options{})
+		s.sevenQuestions(t, func() {})
+	})
+	for name, first := range map[string]string{"archived": "2026-02-03", "across the boundary": "2017-10-02"} {
+		t.Run(name, func(t *testing.T) {
+			s, shelve := newShelvedSite(t, on, rollcall.Options{})
+			s.sevenQuestions(t, func() { shelve(day(t, first)) })
+		})
+	}
+}
+
+func (s *site) sevenQuestions(t *testing.T, shelve func()) {
+	t.Helper()
 	for _, m := range []struct{ user, kind, day string }{
 		{"1001", "client", "2017-09-29"},
 		{"1001", "client", "2017-10-01"},
@@ -57,6 +72,7 @@ func o4SevenQuestions(t *testing.T, on backend) {
 		_, _, err := s.ImportMarks(s.ctx, rollcall.Mark{User: m.user, Kind: m.kind, Day: day(t, m.day)})
 		require.NoError(t, err)
 	}
+	shelve()
 	october, longAgo := days(t, "2017-10-01", "2017-10-31"), days(t, "2010-01-01", "2017-12-31")
 
 	t.Run("1 set a login", func(t *testing.T) {
@@ -126,7 +142,20 @@ func o4TimeZones(t *testing.T, on backend) {
 
 // o4Figures asks for what teams want to know next.
 func o4Figures(t *testing.T, on backend) {
-	s := newSite(t, on, rollcall.Options{})
+	t.Run("hot", func(t *testing.T) {
+		s := newSite(t, on, rollcall.Options{})
+		s.figures(t, func() {})
+	})
+	for name, first := range map[string]string{"archived": "2026-02-03", "across the boundary": "2026-01-13"} {
+		t.Run(name, func(t *testing.T) {
+			s, shelve := newShelvedSite(t, on, rollcall.Options{})
+			s.figures(t, func() { shelve(day(t, first)) })
+		})
+	}
+}
+
+func (s *site) figures(t *testing.T, shelve func()) {
+	t.Helper()
 	mark := func(user string, on ...string) {
 		for _, d := range on {
 			_, _, err := s.ImportMarks(s.ctx, rollcall.Mark{User: user, Day: day(t, d)})
@@ -136,6 +165,7 @@ func o4Figures(t *testing.T, on backend) {
 	mark("ann", "2026-01-05", "2026-01-06", "2026-01-07", "2026-01-13")
 	mark("bob", "2026-01-06", "2026-01-20")
 	mark("cy", "2026-01-13")
+	shelve()
 	weeks := days(t, "2026-01-05", "2026-01-25")
 
 	t.Run("DAU, WAU and MAU", func(t *testing.T) {

@@ -21,9 +21,10 @@ var noon = time.Date(2026, 2, 3, 12, 0, 0, 0, time.UTC)
 // answers must not wait for a sweep.
 type site struct {
 	*rollcall.Roll
-	t     testing.TB
-	ctx   context.Context
-	clock *rollcall.ManualClock
+	engine rollcall.Engine
+	t      testing.TB
+	ctx    context.Context
+	clock  *rollcall.ManualClock
 }
 
 func newSite(t testing.TB, on backend, o rollcall.Options) *site {
@@ -35,7 +36,7 @@ func newSite(t testing.TB, on backend, o rollcall.Options) *site {
 	roll, err := rollcall.New(engine, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, roll.Close()) })
-	return &site{Roll: roll, t: t, ctx: t.Context(), clock: clock}
+	return &site{Roll: roll, engine: engine, t: t, ctx: t.Context(), clock: clock}
 }
 
 func policies(t testing.TB, list ...rollcall.Policy) *rollcall.Policies {

@@ -24,6 +24,7 @@ func eventTests() []test {
 		{"an unknown position, or one of another store, is gone", foreignPosition},
 		{"events past what is kept are gone, never silently", eventsTrimmed},
 		{"the last event is the newest", lastEvent},
+		{"the end of a run of the archive is an event of nobody, for all", archiveEvents},
 	}
 }
 
@@ -333,4 +334,25 @@ func lastEvent(h *harness) {
 	h.Equal(second, h.last())
 	h.restart()
 	h.Equal(second, h.last())
+}
+
+func archiveEvents(h *harness) {
+	before := h.last()
+	failed := rollcall.ArchiveRun{ID: 7, State: rollcall.RunFailed, Error: "unavailable: the database", Runner: "here, process 1"}
+	done := rollcall.ArchiveRun{ID: 8, State: rollcall.RunCompleted, RowsWritten: 40, DaysDropped: 2, Runner: "there"}
+	h.NoError(h.engine.Announce(h.ctx, h.now(), failed))
+	h.NoError(h.engine.Announce(h.ctx, h.now(), done))
+	h.restart()
+	for _, v := range []rollcall.Viewer{rollcall.Truth, rollcall.Public} {
+		got := h.events(v, before)
+		h.Len(got, 2)
+		for i, want := range []rollcall.Event{
+			{Type: rollcall.ArchiveFailed, Reason: "unavailable: the database", Actor: "here, process 1"},
+			{Type: rollcall.ArchiveCompleted, Reason: "run 8: 40 user-months copied, 2 days left", Actor: "there"},
+		} {
+			h.Equal(h.now(), got[i].At.UTC())
+			want.ID, want.At = got[i].ID, got[i].At
+			h.Equal(want, got[i])
+		}
+	}
 }

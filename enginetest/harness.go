@@ -53,6 +53,7 @@ func Run(t *testing.T, open Opener) {
 		{"friends", friendTests()},
 		{"attendance", attendanceTests()},
 		{"figures", figureTests()},
+		{"archival", archivalTests()},
 		{"visits", visitTests()},
 		{"events", eventTests()},
 		{"transitions", transitionTests()},

@@ -1,4 +1,4 @@
-package local
+package enginetest
 
 import (
 	"fmt"
@@ -6,36 +6,34 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/rollcall/rollcall"
 )
 
-// maxError is the most that the root mean square of the relative errors may be:
+// maxVisitError is the most that the root mean square of the relative errors may be:
 // twice the standard error.
-const maxError = 0.016
+const maxVisitError = 0.016
 
-// errorsOf collects relative errors.
-type errorsOf struct {
+// relativeErrors collects relative errors.
+type relativeErrors struct {
 	squares, worst float64
 	n              int
 }
 
-func (e *errorsOf) add(estimate, truth int) {
+func (e *relativeErrors) add(estimate, truth int) {
 	err := float64(estimate-truth) / float64(truth)
 	e.squares += err * err
 	e.worst = max(e.worst, math.Abs(err))
 	e.n++
 }
 
-func (e *errorsOf) standard() float64 { return math.Sqrt(e.squares / float64(e.n)) }
+func (e *relativeErrors) standard() float64 { return math.Sqrt(e.squares / float64(e.n)) }
 
-func (e *errorsOf) String() string {
+func (e *relativeErrors) String() string {
 	return fmt.Sprintf("%d estimates, standard error %.2f %%, worst %.2f %%", e.n, 100*e.standard(), 100*e.worst)
 }
 
-// forms are the kinds of ids that visitors have.
-func forms() map[string]func(int) string {
+// visitorForms are the kinds of ids that visitors have.
+func visitorForms() map[string]func(int) string {
 	return map[string]func(int) string{
 		"numbers":   func(i int) string { return fmt.Sprint(i) },
 		"texts":     func(i int) string { return fmt.Sprintf("visitor-%07d@example.org", i) },
@@ -44,35 +42,53 @@ func forms() map[string]func(int) string {
 	}
 }
 
+// RunVisitors measures how far the estimates of an engine are off, for a million
+// visitors and for merges of hours and of days, and requires that their standard
+// error is within 1.6 %.
+func RunVisitors(t *testing.T, open Opener) {
+	for _, c := range []test{
+		{"a million visitors", millionVisitors},
+		{"thirty days of hours", thirtyDays},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t, t, t.Context(), open)
+			h.open(rollcall.Options{})
+			defer h.close()
+			c.run(h)
+		})
+	}
+}
+
 // visitRange notes the visitors numbered from first on.
-func (r *rig) visitRange(name string, form func(int) string, first, n int) {
+func (h *harness) visitRange(name string, form func(int) string, first, n int) {
 	visitors := make([]string, 0, rollcall.MaxVisitors)
 	for i := first; i < first+n; i++ {
 		if visitors = append(visitors, form(i)); len(visitors) == cap(visitors) || i == first+n-1 {
-			r.NoError(r.roll.Visit(r.ctx, name, visitors...))
+			h.NoError(h.roll.Visit(h.ctx, name, visitors...))
 			visitors = visitors[:0]
 		}
 	}
 }
 
-func (r *rig) visitors(name string, by rollcall.VisitUnit, from, to rollcall.Day) rollcall.VisitFigures {
-	f, err := r.roll.Visitors(r.ctx, rollcall.VisitQuery{Name: name, From: r.roll.DayStart(from), To: r.roll.DayStart(to), By: by})
-	r.NoError(err)
+// visitorsOf asks for whole days, the last not included.
+func (h *harness) visitorsOf(name string, from, to rollcall.Day) rollcall.VisitFigures {
+	q := rollcall.VisitQuery{Name: name, From: h.roll.DayStart(from), To: h.roll.DayStart(to), By: rollcall.VisitsByDay}
+	f, err := h.roll.Visitors(h.ctx, q)
+	h.NoError(err)
 	return f
 }
 
-func TestTheErrorOfAMillionVisitors(t *testing.T) {
+func millionVisitors(h *harness) {
 	const visitors, sets = 1_000_000, 2
-	r := newRig(t, 0)
-	today := r.roll.Today()
-	var growing, whole errorsOf
-	for form, id := range forms() {
+	today := h.roll.Today()
+	var growing, whole relativeErrors
+	for form, id := range visitorForms() {
 		for set := range sets {
 			name := fmt.Sprint(form, set)
 			for last, n := 0, 1000; last < visitors; n = min(visitors, n+n/3) {
-				r.visitRange(name, id, set*visitors+last, n-last)
+				h.visitRange(name, id, set*visitors+last, n-last)
 				last = n
-				f := r.visitors(name, rollcall.VisitsByDay, today, today+1)
+				f := h.visitorsOf(name, today, today+1)
 				growing.add(f.Total, n)
 				if n == visitors {
 					whole.add(f.Total, n)
@@ -80,37 +96,36 @@ func TestTheErrorOfAMillionVisitors(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("from 1,000 to 1,000,000 visitors: %v", &growing)
-	t.Logf("1,000,000 visitors: %v", &whole)
-	require.LessOrEqual(t, growing.standard(), maxError)
-	require.LessOrEqual(t, whole.standard(), maxError)
-	require.LessOrEqual(t, growing.worst, 3*maxError)
+	h.outer.Logf("from 1,000 to 1,000,000 visitors: %v", &growing)
+	h.outer.Logf("1,000,000 visitors: %v", &whole)
+	h.LessOrEqual(growing.standard(), maxVisitError)
+	h.LessOrEqual(whole.standard(), maxVisitError)
+	h.LessOrEqual(growing.worst, 3*maxVisitError)
 }
 
-// TestTheErrorOverThirtyDays has 30 days of 24 hours; of the visitors of an
+// thirtyDays has 30 days of 24 hours; of the visitors of an
 // hour, two thirds have come in the one before.
-func TestTheErrorOverThirtyDays(t *testing.T) {
+func thirtyDays(h *harness) {
 	const days, perHour, fresh = 30, 1500, 500
-	r := newRig(t, 0)
-	var merged, daily errorsOf
-	for _, id := range forms() {
-		first := r.roll.Today() + 1
+	var merged, daily relativeErrors
+	for _, id := range visitorForms() {
+		first := h.roll.Today() + 1
 		for hour := range days * 24 {
-			r.clock.Set(r.roll.DayStart(first).Add(time.Duration(hour) * time.Hour))
-			r.visitRange("", id, hour*fresh, perHour)
+			h.clock.Set(h.roll.DayStart(first).Add(time.Duration(hour) * time.Hour))
+			h.visitRange("", id, hour*fresh, perHour)
 			if hour%6 == 0 {
-				r.NoError(r.roll.Tick(r.ctx))
+				h.NoError(h.roll.Tick(h.ctx))
 			}
 		}
 		for _, span := range []int{1, 2, 4, 8, 15, 22, days} {
-			f := r.visitors("", rollcall.VisitsByDay, first, first+rollcall.Day(span))
+			f := h.visitorsOf("", first, first+rollcall.Day(span))
 			merged.add(f.Total, (24*span-1)*fresh+perHour)
 			daily.add(f.Items[span-1].Visitors, 23*fresh+perHour)
 		}
 	}
-	t.Logf("totals of 1 to 30 days: %v", &merged)
-	t.Logf("single days: %v", &daily)
-	require.LessOrEqual(t, merged.standard(), maxError)
-	require.LessOrEqual(t, daily.standard(), maxError)
-	require.LessOrEqual(t, merged.worst, 3*maxError)
+	h.outer.Logf("totals of 1 to 30 days: %v", &merged)
+	h.outer.Logf("single days: %v", &daily)
+	h.LessOrEqual(merged.standard(), maxVisitError)
+	h.LessOrEqual(daily.standard(), maxVisitError)
+	h.LessOrEqual(merged.worst, 3*maxVisitError)
 }

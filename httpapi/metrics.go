@@ -23,6 +23,7 @@ type Metrics struct {
 	commandSeconds *prometheus.HistogramVec
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
+	archive        *archiveMetrics
 }
 
 var _ rollcall.Observer = (*Metrics)(nil)
@@ -46,8 +47,9 @@ func NewMetrics(reg *prometheus.Registry) (*Metrics, error) {
 			Name: "rollcall_http_request_seconds", Help: "How long HTTP requests took.",
 			Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
 		}, []string{"route"}),
+		archive: newArchiveMetrics(),
 	}
-	own := []prometheus.Collector{m.commands, m.commandSeconds, m.requests, m.requestSeconds}
+	own := append(m.archive.collectors(), m.commands, m.commandSeconds, m.requests, m.requestSeconds)
 	if reg == nil {
 		m.registry = prometheus.NewRegistry()
 		own = append(own, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

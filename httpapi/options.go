@@ -38,6 +38,9 @@ type Options struct {
 
 	RateLimits RateLimits
 
+	// Archive shows and starts the runs of the archive; nil for none.
+	Archive Archive
+
 	Logger  *slog.Logger // default: nothing is logged
 	Metrics *Metrics     // default: a registry of the server's own
 	Version string       // shown in the OpenAPI document and in the statistics; default "dev"

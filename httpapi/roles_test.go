@@ -118,7 +118,7 @@ func requireCode(t *testing.T, w *httptest.ResponseRecorder, status int, o opera
 func TestOnlyAdministratorsMay(t *testing.T) {
 	admin := []string{
 		"POST /v1/online/clear", "DELETE /v1/users/{user}", "PUT /v1/bans/{user}", "DELETE /v1/bans/{user}",
-		"GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}",
+		"GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}", "GET /v1/archive/runs", "POST /v1/archive/runs",
 	}
 	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
 	for _, r := range httpapi.Routes() {

@@ -105,6 +105,8 @@ func Routes() []Route {
 		{Method: "GET", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "DELETE", Path: "/v1/keys/{id}", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/archive/runs", Needs: AccessAdmin},
+		{Method: "POST", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/stats", Needs: AccessReader},
 
 		{Method: "GET", Path: "/healthz", Needs: AccessPublic},

@@ -86,6 +86,7 @@ func (s *Server) registerAll() {
 	s.registerCohorts()
 	s.registerVisits()
 	s.registerKeys()
+	s.registerArchive()
 	s.registerStats()
 	s.registerHealth()
 	s.registerMetrics()

@@ -16,17 +16,21 @@ type dayID struct {
 	day  int32
 }
 
-// dayTable holds the sets of a partition, each a bitmap over numbers.
+// dayTable holds the sets of a partition, each a bitmap over numbers, and what
+// lets days depart and come back.
 type dayTable struct {
-	p    *partition
-	sets map[dayID]*roaring.Bitmap
-	ever *roaring.Bitmap // everyone in any set
+	p       *partition
+	sets    map[dayID]*roaring.Bitmap
+	first   []firstDays // by kind
+	changed map[monthID]*roaring.Bitmap
+	away    *roaring.Bitmap // numbers with marks on days that departed
 }
 
 func (t *dayTable) init(p *partition) {
 	t.p = p
 	t.sets = make(map[dayID]*roaring.Bitmap)
-	t.ever = roaring.New()
+	t.changed = make(map[monthID]*roaring.Bitmap)
+	t.away = roaring.New()
 }
 
 func (t *dayTable) has(kind uint8, day int32, n uint32) bool {
@@ -36,90 +40,83 @@ func (t *dayTable) has(kind uint8, day int32, n uint32) bool {
 
 // put adds a mark to a batch, if it is new.
 func (t *dayTable) put(b *pebble.Batch, kind uint8, day int32, n uint32) error {
-	if t.has(kind, day, n) {
-		return nil
-	}
-	return b.Merge(dayKey(t.p.index, kind, day, uint8(n>>16)), dayset.AppendAdd(nil, []uint16{uint16(n)}), nil)
+	_, err := t.putAll(b, []markStep{newMarkStep(kind, rollcall.Day(day), n)}, marking)
+	return err
 }
 
 func (t *dayTable) add(kind uint8, day int32, n uint32) {
-	id := dayID{kind, day}
-	b := t.sets[id]
-	if b == nil {
-		b = roaring.New()
-		t.sets[id] = b
+	if !t.has(kind, day, n) {
+		t.change([]markStep{newMarkStep(kind, rollcall.Day(day), n)}, marking)
 	}
-	b.Add(n)
-	t.ever.Add(n)
 }
 
-// drop adds the removal of a mark to a batch.
-func (t *dayTable) drop(b *pebble.Batch, kind uint8, day int32, n uint32) error {
-	return b.Merge(dayKey(t.p.index, kind, day, uint8(n>>16)), dayset.AppendRemove(nil, []uint16{uint16(n)}), nil)
-}
-
-func (t *dayTable) remove(kind uint8, day int32, n uint32) {
-	id := dayID{kind, day}
+func (t *dayTable) remove(id dayID, n uint32) {
 	if b := t.sets[id]; b != nil {
 		if b.Remove(n); b.IsEmpty() {
 			delete(t.sets, id)
 		}
 	}
-	for _, b := range t.sets {
-		if b.Contains(n) {
-			return
-		}
-	}
-	t.ever.Remove(n)
 }
 
+// marksChange is what is done to marks.
+type marksChange uint8
+
+const (
+	marking marksChange = iota
+	unmarking
+	readmitting // as marking, but the archive has the marks already
+)
+
 // putAll puts the steps that change something into the batch, those of one
-// container as one operation, and returns them. Steps must be sorted and differ.
-func (t *dayTable) putAll(b *pebble.Batch, steps []markStep, add bool) ([]markStep, error) {
+// container as one operation, and what goes with them, and returns them. Steps
+// must be sorted and differ. First days that are taken back are not seen to.
+func (t *dayTable) putAll(b *pebble.Batch, steps []markStep, how marksChange) ([]markStep, error) {
 	changed := steps[:0]
-	operation := dayset.AppendAdd
-	if !add {
-		operation = dayset.AppendRemove
+	op := dayset.AppendAdd
+	if how == unmarking {
+		op = dayset.AppendRemove
 	}
-	var low []uint16
-	var op []byte
+	with := noting{t: t, b: b, how: how}
+	var users []uint32
 	for id, some := range bySet(steps) {
 		set := t.sets[id]
-		first := len(changed)
+		users = users[:0]
 		for _, s := range some {
-			if (set != nil && set.Contains(s.user())) != add {
+			if (set != nil && set.Contains(s.user())) == (how == unmarking) {
 				changed = append(changed, s)
+				users = append(users, s.user())
 			}
 		}
-		for rest := changed[first:]; len(rest) > 0; {
-			container := uint8(rest[0].user() >> 16)
-			low = low[:0]
-			for len(rest) > 0 && uint8(rest[0].user()>>16) == container {
-				low = append(low, uint16(rest[0]))
-				rest = rest[1:]
-			}
-			op = operation(op[:0], low)
-			if err := b.Merge(dayKey(t.p.index, id.kind, id.day, container), op, nil); err != nil {
-				return nil, err
-			}
+		if len(users) == 0 {
+			continue
+		}
+		err := mergeNumbers(b, op, users, func(c uint8) key { return dayKey(t.p.index, id.kind, id.day, c) })
+		if err == nil {
+			err = with.note(id, users)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return changed, nil
+	return changed, with.end()
 }
 
 // change makes in memory the change that putAll put into a batch.
-func (t *dayTable) change(steps []markStep, add bool) {
-	if !add {
-		for _, s := range steps {
-			t.remove(s.set().kind, s.set().day, s.user())
-		}
-		return
-	}
+func (t *dayTable) change(steps []markStep, how marksChange) {
 	var users []uint32
 	for id, some := range bySet(steps) {
 		users = users[:0]
 		for _, s := range some {
 			users = append(users, s.user())
+		}
+		if how != readmitting {
+			t.flag(id.month(), users)
+		}
+		if how == unmarking {
+			for _, n := range users {
+				t.remove(id, n)
+			}
+			continue
 		}
 		set := t.sets[id]
 		if set == nil {
@@ -127,23 +124,31 @@ func (t *dayTable) change(steps []markStep, add bool) {
 			t.sets[id] = set
 		}
 		set.AddMany(users)
-		t.ever.AddMany(users)
+		t.notLaterThan(id, users)
 	}
 }
 
 // memory is measured now and then, as it means to walk all sets.
 func (t *dayTable) memory() int {
-	total := int(t.ever.GetSizeInBytes())
+	total := int(t.away.GetSizeInBytes())
 	for _, b := range t.sets {
 		total += int(b.GetSizeInBytes()) + 96
+	}
+	for _, b := range t.changed {
+		total += int(b.GetSizeInBytes()) + 96
+	}
+	for k := range t.first {
+		total += t.first[k].bytes()
 	}
 	return total
 }
 
-// dayView is the sets of some kinds, united.
+// dayView is the sets of some kinds, united: those that are here, and those of
+// departed days that were read back.
 type dayView struct {
 	t     *dayTable
 	kinds []uint8
+	back  *readBack // nil for none
 }
 
 // Set implements [dayset.Source].
@@ -151,6 +156,9 @@ func (v dayView) Set(day int32) *roaring.Bitmap {
 	var some []*roaring.Bitmap
 	for _, k := range v.kinds {
 		if b := v.t.sets[dayID{k, day}]; b != nil {
+			some = append(some, b)
+		}
+		if b := v.back.set(v.t, dayID{k, day}); b != nil {
 			some = append(some, b)
 		}
 	}
@@ -208,10 +216,10 @@ func (e *Engine) Days(_ context.Context, user, kind string, r rollcall.DayRange)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	n, ok := p.find(user)
-	if !ok || !p.days.ever.Contains(n) {
+	if !ok || !p.days.known(n) {
 		return nil, nil
 	}
-	v := dayView{&p.days, e.kinds.of(kind)}
+	v := dayView{t: &p.days, kinds: e.kinds.of(kind)}
 	var out []rollcall.Day
 	for d := r.From; d <= r.To; d++ {
 		if v.has(int32(d), n) {
@@ -231,7 +239,7 @@ func (e *Engine) Span(_ context.Context, kind string) (rollcall.DayRange, bool, 
 	var out rollcall.DayRange
 	found := false
 	for _, p := range e.parts {
-		first, last, ok := dayView{&p.days, e.kinds.of(kind)}.span(func(*roaring.Bitmap) bool { return true })
+		first, last, ok := dayView{t: &p.days, kinds: e.kinds.of(kind)}.span(func(*roaring.Bitmap) bool { return true })
 		if !ok {
 			continue
 		}
@@ -253,9 +261,9 @@ func (e *Engine) SpanOf(_ context.Context, user, kind string) (rollcall.DayRange
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	n, ok := p.find(user)
-	if !ok || !p.days.ever.Contains(n) {
+	if !ok || !p.days.known(n) {
 		return rollcall.DayRange{}, false, nil
 	}
-	first, last, ok := dayView{&p.days, e.kinds.of(kind)}.span(func(b *roaring.Bitmap) bool { return b.Contains(n) })
+	first, last, ok := dayView{t: &p.days, kinds: e.kinds.of(kind)}.span(func(b *roaring.Bitmap) bool { return b.Contains(n) })
 	return rollcall.DayRange{From: rollcall.Day(first), To: rollcall.Day(last)}, ok, nil
 }

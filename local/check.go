@@ -10,9 +10,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/dayset"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Report is what [Check] found.
@@ -66,6 +63,7 @@ type checker struct {
 	byID   map[string]ref
 	slots  map[ref]rollcall.SessionID
 	kinds  int
+	old    bool // the store is of oldFormat
 }
 
 func (c *checker) fault(k []byte, format string, args ...any) {
@@ -118,7 +116,8 @@ func (c *checker) has(k key) bool {
 
 func (c *checker) meta() {
 	v, ok, err := c.st.get(metaKey(metaFormat))
-	if err != nil || !ok || len(v) != 1 || v[0] != format {
+	c.old = len(v) == 1 && v[0] == oldFormat
+	if err != nil || !ok || len(v) != 1 || (v[0] != format && !c.old) {
 		c.fault(metaKey(metaFormat), "the format is missing or unknown")
 	}
 	v, ok, err = c.st.get(metaKey(metaPartitions))
@@ -260,21 +259,7 @@ func (c *checker) presence() {
 }
 
 func (c *checker) rest() {
-	c.table(tabDay, 8, func(k, v []byte) {
-		b := roaring.New()
-		if err := dayset.Decode(v, uint32(k[7]), b); err != nil {
-			c.fault(k, "a set of days cannot be read: %v", err)
-			return
-		}
-		if int(k[2]) >= c.kinds {
-			c.fault(k, "marks of kind number %d, which has no name", k[2])
-		}
-		for it := b.Iterator(); it.HasNext(); {
-			if n := it.Next(); c.ids[newRef(k[1], n)] == "" {
-				c.fault(k, "a mark of number %d, who has no id", n)
-			}
-		}
-	})
+	c.days()
 	c.table(tabBan, 18, func(k, v []byte) {
 		if _, err := decodeBan(rollcall.BanKey(k[2:]), v); err != nil {
 			c.fault(k, "a ban cannot be read: %v", err)

@@ -24,6 +24,8 @@ func (s *memStore) Crash() { s.fs = s.fs.CrashClone(vfs.CrashCloneCfg{}) }
 
 func TestConformance(t *testing.T) { enginetest.Run(t, newMemStore) }
 
+func TestVisitors(t *testing.T) { enginetest.RunVisitors(t, newMemStore) }
+
 func TestModel(t *testing.T) { enginetest.RunModel(t, newMemStore, 200) }
 
 func TestCollegeMsg(t *testing.T) {

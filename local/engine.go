@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/recall"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
@@ -26,15 +27,18 @@ type Engine struct {
 	kinds     kindTable
 	keys      keyTable
 	visits    visits
+	departed  departedDays
+	kept      closedDays
 	settings  rollcall.Settings
 	announced time.Duration // silence after which a user is announced offline
 	scratch   sync.Pool     // *beatScratch
 
-	ready  atomic.Bool // configured
-	closed atomic.Bool
-	forgot atomic.Int64 // minute in which retention was last seen to
-	busy   sync.RWMutex // held for reading by upkeep, for writing by Close
-	flush  sync.Mutex   // one flush at a time
+	upgrading bool        // the store is of oldFormat; for Open
+	ready     atomic.Bool // configured
+	closed    atomic.Bool
+	forgot    atomic.Int64 // minute in which retention was last seen to
+	busy      sync.RWMutex // held for reading by upkeep, for writing by Close
+	flush     sync.Mutex   // one flush at a time
 }
 
 var _ rollcall.Engine = (*Engine)(nil)
@@ -43,8 +47,12 @@ var _ rollcall.Engine = (*Engine)(nil)
 // must be a power of two of at most 256.
 const partitions = 64
 
-// format is the version of the layout of the store.
-const format = 1
+// format is the version of the layout of the store. One of oldFormat has no
+// tables of first days and of changed maps: they are made on opening it.
+const (
+	format    = 2
+	oldFormat = 1
+)
 
 // The names of the meta table.
 const (
@@ -69,8 +77,14 @@ func Open(dir string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{dir: dir, opts: o, store: st, kinds: kindTable{store: st}, visits: newVisits(st)}
+	e.departed.days = make(map[dayID]bool)
+	e.kept.figures = make(map[dayID]closedFigures)
 	e.scratch.New = func() any { return new(beatScratch) }
-	if err := e.load(); err != nil {
+	err = e.load()
+	if err == nil && e.upgrading {
+		err = e.upgrade()
+	}
+	if err != nil {
 		return nil, errors.Join(err, st.close())
 	}
 	return e, nil
@@ -85,7 +99,7 @@ func (e *Engine) found() error {
 	if !ok {
 		return e.create()
 	}
-	if len(v) != 1 || v[0] != format {
+	if len(v) != 1 || (v[0] != format && v[0] != oldFormat) {
 		return &rollcall.Error{Code: rollcall.CodeConflict, Detail: "the data has a format this version does not know"}
 	}
 	parts, _, err := e.store.get(metaKey(metaPartitions))
@@ -104,6 +118,7 @@ func (e *Engine) found() error {
 		return damaged("header", metaKey(metaPartitions), errDamaged)
 	}
 	e.setUp(n, binary.BigEndian.Uint32(epoch))
+	e.upgrading = v[0] == oldFormat
 	return nil
 }
 
@@ -125,6 +140,7 @@ func (e *Engine) create() error {
 }
 
 func (e *Engine) setUp(n int, epoch uint32) {
+	e.departed.months = recall.New(n, e.opts.RecallBytes)
 	e.events = newEventLog(e.store, epoch)
 	e.parts = make([]*partition, n)
 	for i := range e.parts {
@@ -187,6 +203,22 @@ func (e *Engine) enter(now time.Time) (int64, error) {
 	}
 	e.outages.note(ms)
 	return ms, nil
+}
+
+// writes returns an error unless the engine can be read and written.
+func (e *Engine) writes() error {
+	if err := e.open(); err != nil {
+		return err
+	}
+	return e.store.writable()
+}
+
+// zone is the zone of the civil day.
+func (e *Engine) zone() *time.Location {
+	if e.settings.Location == nil {
+		return time.UTC
+	}
+	return e.settings.Location
 }
 
 // enterWrite begins every command that changes something.

@@ -103,7 +103,7 @@ func (p *partition) erase(ctx context.Context, u *unit, now int64, user string, 
 	if err != nil {
 		return err
 	}
-	if err := p.eraseMarks(u, n); err != nil {
+	if err := p.eraseMarks(u.batch, n); err != nil {
 		return err
 	}
 	err = errors.Join(u.batch.Delete(userKey(p.index, n), nil), u.batch.Delete(goneKey(p.index, n), nil))
@@ -151,23 +151,6 @@ func (p *partition) eraseSessions(u *unit, now int64, n uint32) ([]uint32, error
 	})
 	s.dead = slices.DeleteFunc(s.dead, func(slot uint32) bool { return slices.Contains(slots, slot) })
 	return slots, err
-}
-
-func (p *partition) eraseMarks(u *unit, n uint32) error {
-	for id, set := range p.days.sets {
-		if !set.Contains(n) {
-			continue
-		}
-		if err := p.days.drop(u.batch, id.kind, id.day, n); err != nil {
-			return err
-		}
-		set.Remove(n)
-		if set.IsEmpty() {
-			delete(p.days.sets, id)
-		}
-	}
-	p.days.ever.Remove(n)
-	return nil
 }
 
 // eraseTraces removes what is remembered of the user: ended sessions, and the

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
 )
@@ -17,21 +15,55 @@ import (
 // The figures of attendance are sums over the partitions. Each partition is
 // locked only while it is read, so that writers wait for one at most.
 
-// each calls fn for the days of every partition, one after the other.
-func (e *Engine) eachDays(ctx context.Context, kind string, fn func(p *partition, v dayView)) error {
+// readTries is how often sets are read anew when days leave meanwhile, before
+// they are made to wait.
+const readTries = 3
+
+// eachDays calls fn for the days of every partition, one after the other, with
+// those read back that departed of a range. reset is called first, and again
+// when days leave meanwhile, as then all begins anew.
+func (e *Engine) eachDays(ctx context.Context, kind string, from, to int32, reset func(), fn func(p *partition, v dayView)) error {
 	if err := e.open(); err != nil {
 		return err
 	}
+	for range readTries {
+		reset()
+		done, err := e.onceEachDay(ctx, kind, from, to, fn)
+		if done || err != nil {
+			return err
+		}
+	}
+	e.departed.leaving.RLock() // days leave all the time: they wait
+	defer e.departed.leaving.RUnlock()
+	reset()
+	_, err := e.onceEachDay(ctx, kind, from, to, fn)
+	return err
+}
+
+// onceEachDay is eachDays without repetition; done is false if it has to be
+// repeated.
+func (e *Engine) onceEachDay(ctx context.Context, kind string, from, to int32, fn func(p *partition, v dayView)) (done bool, err error) {
+	moves := e.departed.moves.Load()
 	kinds := e.kinds.of(kind)
+	back, err := e.readBack(ctx, kinds, from, to)
+	if err != nil {
+		return false, err
+	}
 	for _, p := range e.parts {
 		if err := ctx.Err(); err != nil {
-			return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
+			return false, cutShort(err)
 		}
 		p.mu.RLock()
-		fn(p, dayView{&p.days, kinds})
+		same := e.departed.moves.Load() == moves
+		if same {
+			fn(p, dayView{&p.days, kinds, back})
+		}
 		p.mu.RUnlock()
+		if !same {
+			return false, nil
+		}
 	}
-	return nil
+	return true, nil
 }
 
 var mauOf = map[rollcall.MAU]dayset.MAU{
@@ -42,51 +74,14 @@ var periodOf = map[rollcall.Period]dayset.Period{
 	rollcall.PeriodDay: dayset.Day, rollcall.PeriodWeek: dayset.Week, rollcall.PeriodMonth: dayset.Month,
 }
 
-// Series implements [rollcall.Attendance].
-func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall.DayFigures, error) {
-	var points []dayset.Point
-	err := e.eachDays(ctx, q.Kind, func(_ *partition, v dayView) {
-		points = dayset.Series(points, v, int32(q.Range.From), int32(q.Range.To), mauOf[q.MAU])
-	})
-	out := make([]rollcall.DayFigures, len(points))
-	for i, p := range points {
-		out[i] = rollcall.DayFigures{Day: q.Range.From + rollcall.Day(i), DAU: int(p.DAU), WAU: int(p.WAU), MAU: int(p.MAU)}
-	}
-	return out, err
-}
-
-// newcomers tells whose first day ever lies in a range. Asked for ranges that
-// ascend it reads every day once.
-type newcomers struct {
-	v     dayView
-	known *roaring.Bitmap // everyone seen up to a day
-	upTo  int32
-}
-
-func newNewcomers(v dayView) *newcomers {
-	first, _, ok := v.span(func(*roaring.Bitmap) bool { return true })
-	if !ok {
-		first = math.MaxInt32 // nobody was ever seen: there is no day to read
-	}
-	return &newcomers{v: v, known: roaring.New(), upTo: first - 1}
-}
-
-func (n *newcomers) between(from, to int32) *roaring.Bitmap {
-	if from > n.upTo+1 {
-		n.known.Or(dayset.Any(n.v, n.upTo+1, from-1))
-		n.upTo = from - 1
-	}
-	return roaring.AndNot(dayset.Any(n.v, from, to), n.known)
-}
-
 // Retention implements [rollcall.Attendance].
 func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
-	span, ok, err := e.Span(ctx, q.Kind)
+	last, ok, err := e.lastDay(ctx, q.Kind)
 	if err != nil || !ok {
 		return nil, err
 	}
 	dq := dayset.RetentionQuery{
-		Period: periodOf[q.Period], From: int32(q.Range.From), To: int32(q.Range.To), Last: int32(span.To),
+		Period: periodOf[q.Period], From: int32(q.Range.From), To: int32(q.Range.To), Last: last,
 	}
 	if q.Cohort == rollcall.CohortRecurring {
 		dq.Cohort = dayset.Recurring
@@ -94,9 +89,16 @@ func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]ro
 	if q.Measure == rollcall.MeasureOnOrAfter {
 		dq.Measure = dayset.OnOrAfter
 	}
+	from, to := dq.Period.Start(dq.From), min(last, dq.Period.Next(dq.Period.Start(dq.To))-1)
+	read := to
+	if dq.Measure == dayset.OnOrAfter {
+		read = last
+	}
 	var table dayset.RetentionTable
-	err = e.eachDays(ctx, q.Kind, func(_ *partition, v dayView) {
-		dq.New = newNewcomers(v).between
+	err = e.eachDays(ctx, q.Kind, from, read, func() { table = dayset.RetentionTable{} }, func(_ *partition, v dayView) {
+		if dq.Cohort == dayset.First {
+			dq.New = v.newcomers(from, to).between
+		}
 		table = dayset.Retention(table, v, dq)
 	})
 	rows := make([]rollcall.CohortRow, len(table.Sizes))
@@ -109,12 +111,30 @@ func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]ro
 	return rows, err
 }
 
+// lastDay is the last day with marks, here or in the archive. Later ones have
+// none.
+func (e *Engine) lastDay(ctx context.Context, kind string) (int32, bool, error) {
+	span, ok, err := e.Span(ctx, kind)
+	if err != nil {
+		return 0, false, err
+	}
+	last := int32(span.To)
+	for _, id := range e.departed.within(e.kinds.of(kind), math.MinInt32, math.MaxInt32) {
+		if !ok || id.day > last {
+			last, ok = id.day, true
+		}
+	}
+	return last, ok, nil
+}
+
 // Lifecycle implements [rollcall.Attendance].
 func (e *Engine) Lifecycle(ctx context.Context, q rollcall.LifecycleQuery) ([]rollcall.LifecycleRow, error) {
 	period := periodOf[q.Period]
+	start, to := period.Start(int32(q.Range.From)), period.Next(period.Start(int32(q.Range.To)))-1
 	var flows []dayset.Flow
-	err := e.eachDays(ctx, q.Kind, func(_ *partition, v dayView) {
-		flows = dayset.Lifecycle(flows, v, newNewcomers(v).between, period, int32(q.Range.From), int32(q.Range.To))
+	err := e.eachDays(ctx, q.Kind, period.Prev(start), to, func() { flows = nil }, func(_ *partition, v dayView) {
+		first := v.newcomers(start, to).between
+		flows = dayset.Lifecycle(flows, v, first, period, int32(q.Range.From), int32(q.Range.To))
 	})
 	rows := make([]rollcall.LifecycleRow, len(flows))
 	for i, start := range period.Starts(int32(q.Range.From), int32(q.Range.To))[:len(rows)] {
@@ -130,7 +150,7 @@ func (e *Engine) Lifecycle(ctx context.Context, q rollcall.LifecycleQuery) ([]ro
 // ActiveDays implements [rollcall.Attendance].
 func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind string) ([]int, error) {
 	var counts []int64
-	err := e.eachDays(ctx, kind, func(_ *partition, v dayView) {
+	err := e.eachDays(ctx, kind, int32(r.From), int32(r.To), func() { counts = nil }, func(_ *partition, v dayView) {
 		counts = dayset.ActiveDays(counts, v, int32(r.From), int32(r.To))
 	})
 	out := make([]int, max(1, len(counts)))
@@ -143,7 +163,7 @@ func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind strin
 // Streaks implements [rollcall.Attendance].
 func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
 	var out []rollcall.UserStreak
-	err := e.eachDays(ctx, q.Kind, func(p *partition, v dayView) {
+	err := e.eachDays(ctx, q.Kind, int32(q.Range.From), int32(q.Range.To), func() { out = nil }, func(p *partition, v dayView) {
 		for _, s := range dayset.Streaks(v, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit) {
 			out = append(out, rollcall.UserStreak{
 				User:   p.dir.ID(s.Number),
@@ -161,13 +181,19 @@ func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcal
 // number; the cursor is the ref of the last one.
 func (e *Engine) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.Page[string], error) {
 	var page rollcall.Page[string]
-	skip := max(0, q.Page.Number-1) * q.Page.Limit
+	var skip int
 	after, resumed := ref(0), q.Page.Cursor != ""
 	if resumed {
-		after, skip = ref(binary.BigEndian.Uint32([]byte(q.Page.Cursor))), 0 // authenticated: its form is ours
+		after = ref(binary.BigEndian.Uint32([]byte(q.Page.Cursor))) // authenticated: its form is ours
 	}
 	last := ref(0)
-	err := e.eachDays(ctx, q.Kind, func(p *partition, v dayView) {
+	reset := func() {
+		page, skip = rollcall.Page[string]{}, max(0, q.Page.Number-1)*q.Page.Limit
+		if resumed {
+			skip = 0
+		}
+	}
+	err := e.eachDays(ctx, q.Kind, int32(q.Range.From), int32(q.Range.To), reset, func(p *partition, v dayView) {
 		find := dayset.Any
 		if q.Match == rollcall.MatchEvery {
 			find = dayset.Every

@@ -354,7 +354,7 @@ func (w *incoming) put(b *pebble.Batch) error {
 		}
 	}
 	slices.Sort(w.steps)
-	steps, err := p.days.putAll(b, slices.Compact(w.steps), true)
+	steps, err := p.days.putAll(b, slices.Compact(w.steps), marking)
 	w.steps = steps
 	return err
 }
@@ -377,5 +377,5 @@ func (w *incoming) commit() {
 	for _, ban := range w.bans {
 		p.users.setBan(ban)
 	}
-	p.days.change(w.steps, true)
+	p.days.change(w.steps, marking)
 }

@@ -62,7 +62,7 @@ func (p *partition) knows(d *rollcall.Dossier, now int64) bool {
 	}
 	n, ok := p.find(d.User)
 	return ok && (p.users.has(n) || p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 ||
-		p.friends.count(n) != 0 || p.days.ever.Contains(n))
+		p.friends.count(n) != 0 || p.days.known(n))
 }
 
 // refuse returns why a session cannot be entered, if it cannot.

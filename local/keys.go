@@ -30,6 +30,11 @@ const (
 	tabFriend    = 'f' // partition, number, friend → since
 	tabNamedBy   = 'r' // partition, number of the friend, user → ""
 	tabDay       = 'a' // partition, kind index, day, number>>16 → set
+	tabFirst     = 'F' // partition, kind index, day, number>>16 → set of those never there before
+	tabChanged   = 'h' // partition, kind index, month, number>>16 → set of those whose map changed
+	tabAway      = 'A' // partition, number>>16 → set of those with marks that departed
+	tabDeparted  = 'D' // kind index, day → ""
+	tabClosed    = 'S' // kind index or allKinds, day → figures of a closed day
 	tabEvent     = 'e' // sequence → session event
 	tabPresEvent = 'p' // sequence of the first → presence events
 	tabRetry     = 'y' // retry key → what was answered
@@ -80,6 +85,19 @@ func namedByKey(friend, user ref) key {
 func dayKey(p, kind uint8, day int32, container uint8) key {
 	return newKey(tabDay, 8).u8(p).u8(kind).u32(uint32(day)).u8(container)
 }
+
+func firstKey(p, kind uint8, day int32, container uint8) key {
+	return newKey(tabFirst, 8).u8(p).u8(kind).u32(uint32(day)).u8(container)
+}
+
+func changedKey(p uint8, m monthID, container uint8) key {
+	return newKey(tabChanged, 8).u8(p).u8(m.kind).u32(uint32(m.month)).u8(container)
+}
+
+func awayKey(p, container uint8) key { return newKey(tabAway, 3).u8(p).u8(container) }
+
+func departedKey(id dayID) key { return newKey(tabDeparted, 6).u8(id.kind).u32(uint32(id.day)) }
+func closedKey(id dayID) key   { return newKey(tabClosed, 6).u8(id.kind).u32(uint32(id.day)) }
 
 func retryKey(k [32]byte) key { return newKey(tabRetry, 33).raw(k[:]) }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/dayset"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
@@ -18,7 +17,7 @@ func (e *Engine) load() error {
 	if err := e.found(); err != nil {
 		return err
 	}
-	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted{}), e.visits.load()); err != nil {
+	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted{}), e.visits.load(), e.loadDeparted()); err != nil {
 		return err
 	}
 	next := make(chan *partition)
@@ -90,7 +89,7 @@ func (e *Engine) loadShared() error {
 // load rebuilds a partition.
 func (p *partition) load() error {
 	for _, step := range []func() error{
-		p.loadIDs, p.loadUsers, p.loadBans, p.loadSessions, p.loadBeats, p.loadDays,
+		p.loadIDs, p.loadUsers, p.loadBans, p.loadSessions, p.loadBeats, p.loadDays, p.loadFirst, p.loadChanged, p.loadAway,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -332,29 +331,6 @@ func (p *partition) settleBeats(latest []uint32) error {
 	t.Flush(&p.eng.seconds)
 	p.clock = max(p.clock, int64(newest)*1000)
 	return nil
-}
-
-func (p *partition) loadDays() error {
-	return p.scan(tabDay, func(k, v []byte) error {
-		if len(k) != 8 {
-			return damaged("days", k, errDamaged)
-		}
-		b := roaring.New()
-		if err := dayset.Decode(v, uint32(k[7]), b); err != nil {
-			return damaged("days", k, err)
-		}
-		if b.IsEmpty() {
-			return nil
-		}
-		id := dayID{k[2], int32(binary.BigEndian.Uint32(k[3:]))}
-		if old := p.days.sets[id]; old != nil {
-			old.Or(b)
-		} else {
-			p.days.sets[id] = b
-		}
-		p.days.ever.Or(b)
-		return nil
-	})
 }
 
 // loadFriends reads the lists of all partitions, and who is named.

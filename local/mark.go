@@ -16,13 +16,30 @@ import (
 
 // Mark implements [rollcall.Attendance].
 func (e *Engine) Mark(_ context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
-	changed, err := e.mark(at, marks, true)
-	return changed, len(marks) - changed, err
-}
-
-// Unmark implements [rollcall.Attendance].
-func (e *Engine) Unmark(_ context.Context, at time.Time, marks []rollcall.Mark) (int, error) {
-	return e.mark(at, marks, false)
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return 0, len(marks), err
+	}
+	if err := e.knowKinds(marks); err != nil {
+		return 0, len(marks), err
+	}
+	var units []*unit
+	for i, some := range e.shares(marks) {
+		if len(some.marks) == 0 {
+			continue
+		}
+		var u *unit
+		var n int
+		if u, n, err = e.parts[i].mark(now, some, marking); err != nil {
+			break
+		}
+		marked += n
+		units = append(units, u)
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return marked, len(marks) - marked, err
 }
 
 // markStep is a mark with its kind and user resolved, packed so that steps sort
@@ -87,36 +104,6 @@ func (e *Engine) shares(marks []rollcall.Mark) []share {
 	return out
 }
 
-func (e *Engine) mark(at time.Time, marks []rollcall.Mark, add bool) (int, error) {
-	now, err := e.enterWrite(at)
-	if err != nil {
-		return 0, err
-	}
-	if add {
-		if err := e.knowKinds(marks); err != nil {
-			return 0, err
-		}
-	}
-	total := 0
-	var units []*unit
-	for i, some := range e.shares(marks) {
-		if len(some.marks) == 0 {
-			continue
-		}
-		var u *unit
-		var n int
-		if u, n, err = e.parts[i].mark(now, some, add); err != nil {
-			break
-		}
-		total += n
-		units = append(units, u)
-	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
-	return total, err
-}
-
 // knowKinds refuses the marks before any is made if a kind would be one too
 // many.
 func (e *Engine) knowKinds(marks []rollcall.Mark) error {
@@ -134,18 +121,19 @@ func (e *Engine) knowKinds(marks []rollcall.Mark) error {
 	return nil
 }
 
-func (p *partition) mark(now int64, s share, add bool) (*unit, int, error) {
+// mark adds marks, or readmits them.
+func (p *partition) mark(now int64, s share, how marksChange) (*unit, int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
 	u := p.begin()
-	numbers, fresh, err := p.numbers(u.batch, s, add)
+	numbers, fresh, err := p.numbers(u.batch, s, true)
 	if err != nil {
 		return nil, 0, u.drop(err)
 	}
 	steps, err := p.markSteps(s, numbers)
 	if err == nil {
-		steps, err = p.days.putAll(u.batch, steps, add)
+		steps, err = p.days.putAll(u.batch, steps, how)
 	}
 	if err != nil {
 		return nil, 0, u.drop(err)
@@ -156,7 +144,7 @@ func (p *partition) mark(now int64, s share, add bool) (*unit, int, error) {
 	for _, n := range fresh {
 		p.stored(n)
 	}
-	p.days.change(steps, add)
+	p.days.change(steps, how)
 	return u, len(steps), nil
 }
 

@@ -88,7 +88,7 @@ func (p *partition) ref(n uint32) ref { return newRef(p.index, n) }
 // release gives a user's number back if nothing is known about them any more.
 func (p *partition) release(b *pebble.Batch, n uint32) error {
 	if p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 || p.users.has(n) ||
-		p.friends.count(n) != 0 || p.uses.Get(n) != 0 || p.days.ever.Contains(n) {
+		p.friends.count(n) != 0 || p.uses.Get(n) != 0 || p.days.needs(n) {
 		return nil
 	}
 	p.dir.Remove(n) // its block may hold it even if it was never flushed itself

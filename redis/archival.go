@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/redis/rueidis"
@@ -16,7 +17,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-var _ rollcall.Archival = (*Engine)(nil)
+var _ rollcall.Locator = (*Engine)(nil)
 
 // changedPlace is where a walk of the changed maps stands: they come by
 // partition, kind and month, then number.
@@ -213,10 +214,6 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.Departure, error) {
 	if err != nil {
 		return nil, err
 	}
-	type kindDay struct {
-		kind string
-		day  rollcall.Day
-	}
 	counts := make(map[kindDay]int)
 	for _, msg := range messages {
 		fields, err := msg.AsIntMap()
@@ -224,12 +221,11 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.Departure, error) {
 			return nil, damaged("the days")
 		}
 		for field, n := range fields {
-			i := strings.LastIndexByte(field, ':')
-			day, err := strconv.Atoi(field[i+1:])
-			if i < 0 || err != nil {
-				return nil, damaged("the name of a day")
+			of, err := splitDay(field)
+			if err != nil {
+				return nil, err
 			}
-			counts[kindDay{field[:i], rollcall.Day(day)}] += int(n)
+			counts[of] += int(n)
 		}
 	}
 	order := slices.SortedFunc(maps.Keys(counts), func(a, b kindDay) int {
@@ -249,7 +245,7 @@ func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (int
 		return 0, false, err
 	}
 	messages, err := e.everywhere(ctx, 0, &e.scripts.depart, kind, fmt.Sprint(int32(day)), fmt.Sprint(int32(rollcall.MonthOf(day))))
-	e.departed.forget()
+	e.departed.outdated()
 	users, left := 0, err == nil
 	for _, msg := range messages {
 		n, err := msg.AsInt64()
@@ -281,6 +277,21 @@ func (e *Engine) Readmit(ctx context.Context, all []rollcall.MonthMap) error {
 		}
 	}
 	_, err := e.do(ctx, 0, calls...)
-	e.departed.forget()
+	e.departed.outdated()
+	return err
+}
+
+// announcer is the partition that has the events about no user.
+const announcer = 0
+
+// Announce implements [rollcall.Archival].
+func (e *Engine) Announce(ctx context.Context, now time.Time, run rollcall.ArchiveRun) error {
+	ev := run.Event(now)
+	completed := "0"
+	if ev.Type == rollcall.ArchiveCompleted {
+		completed = "1"
+	}
+	_, err := e.confirmed(ctx, now.UnixMilli(), in(announcer, &e.scripts.announce, completed, ev.Reason, ev.Actor))
+	e.news.ring()
 	return err
 }

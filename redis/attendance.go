@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -55,49 +54,77 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 	return marked + more, already + stood, err
 }
 
-// Unmark implements [rollcall.Attendance].
+// Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
+// gets another first day, for which the archive is asked if they have marks
+// there.
 func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (n int, err error) {
-	var firsts []string // user and kind of first days that may be in the archive
-	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark), marks, func(_ []int, msg rueidis.RedisMessage) error {
-		reply, err := msg.AsStrSlice()
-		if err != nil || len(reply)%2 != 1 {
-			return damaged("an answer about marks")
+	var archived []string // what unmark.lua is told of first days
+	for rest := marks; ; {
+		var left []rollcall.Mark
+		var need []string
+		args := append([]string{strconv.Itoa(len(archived) / 3)}, archived...)
+		err := e.eachMark(ctx, at, in(0, &e.scripts.unmark, args...), rest, func(some []int, msg rueidis.RedisMessage) error {
+			reply, err := msg.AsStrSlice()
+			if err != nil || len(reply) < 2 {
+				return damaged("an answer about marks")
+			}
+			if reply[0] == "0" {
+				need = append(need, reply[1:]...)
+				for _, i := range some {
+					left = append(left, rest[i])
+				}
+				return nil
+			}
+			c, err := strconv.Atoi(reply[1])
+			n += c
+			return err
+		})
+		if err != nil || len(left) == 0 {
+			return n, err
 		}
-		c, err := strconv.Atoi(reply[0])
-		n, firsts = n+c, append(firsts, reply[1:]...)
-		return err
-	})
-	if err != nil {
-		return n, err
+		if rest = left; len(need) == 0 {
+			return n, damaged("an answer about marks")
+		}
+		for _, user := range need {
+			if archived, err = e.archivedFirsts(ctx, archived, user, marks); err != nil {
+				return n, err
+			}
+		}
 	}
-	return n, e.refirst(ctx, firsts)
 }
 
-// refirst sets first days anew that were taken back here, by what the archive
-// has of the users.
-func (e *Engine) refirst(ctx context.Context, firsts []string) error {
-	departed, err := e.departedDays(ctx)
-	if err != nil || len(departed) == 0 {
-		return err
+// archivedFirsts appends, for unmark.lua, the first days that the archive has of
+// a user but for some marks: by kind, and of all kinds.
+func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, but []rollcall.Mark) ([]string, error) {
+	departed, err := e.departedDays(ctx, true)
+	if err != nil {
+		return nil, err
 	}
-	for i := 0; i+1 < len(firsts); i += 2 {
-		user, kind := firsts[i], firsts[i+1]
-		rows, err := e.settings.Archive.User(ctx, user, kind, firstMonth, lastMonth)
-		if err != nil {
-			return noArchive(err)
-		}
-		for _, row := range rows {
-			for _, day := range row.Month.Days(row.Days) {
-				if !slices.ContainsFunc(departed, func(d rollcall.Departure) bool { return d.Kind == row.Kind && d.Day == day }) {
-					continue
-				}
-				if _, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.first, user, kind, fmt.Sprint(int32(day)))); err != nil {
-					return err
+	rows, err := e.settings.Archive.User(ctx, user, "", firstMonth, lastMonth)
+	if err != nil {
+		return nil, noArchive(err)
+	}
+	firsts := map[string]rollcall.Day{}
+	for _, row := range rows {
+		for _, day := range row.Month.Days(row.Days) {
+			gone := slices.ContainsFunc(but, func(m rollcall.Mark) bool { return m.User == user && m.Day == day && m.Kind == row.Kind })
+			if gone || !departed[kindDay{row.Kind, day}] {
+				continue
+			}
+			for _, kind := range []string{row.Kind, ""} {
+				if f, ok := firsts[kind]; !ok || day < f {
+					firsts[kind] = day
 				}
 			}
 		}
 	}
-	return nil
+	if len(firsts) == 0 {
+		return append(to, user, "", "-1"), nil
+	}
+	for kind, day := range firsts {
+		to = append(to, user, kind, fmt.Sprint(int32(day)))
+	}
+	return to, nil
 }
 
 // The first and the last month there can be.
@@ -166,12 +193,18 @@ func (e *Engine) SpanOf(ctx context.Context, user, kind string) (rollcall.DayRan
 
 // Span implements [rollcall.Attendance].
 func (e *Engine) Span(ctx context.Context, kind string) (rollcall.DayRange, bool, error) {
-	calls := make([]call, len(e.roots))
-	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hkeys().Key(e.of(p, "days")).Build() })
+	return e.spanOfFields(ctx, kind, "days")
+}
+
+// spanOfFields is the span of the days of a kind, or of all, that hashes of the
+// partitions have as fields.
+func (e *Engine) spanOfFields(ctx context.Context, kind string, hashes ...string) (r rollcall.DayRange, found bool, err error) {
+	var calls []call
+	for p := range e.roots {
+		for _, h := range hashes {
+			calls = append(calls, plain(func() rueidis.Completed { return e.client.B().Hkeys().Key(e.of(p, h)).Build() }))
+		}
 	}
-	var r rollcall.DayRange
-	found := false
 	messages, err := e.do(ctx, 0, calls...)
 	for _, msg := range messages {
 		fields, err := msg.AsStrSlice()
@@ -179,20 +212,18 @@ func (e *Engine) Span(ctx context.Context, kind string) (rollcall.DayRange, bool
 			return r, false, damaged("the days")
 		}
 		for _, f := range fields {
-			k, d, _ := strings.Cut(f, ":")
-			n, err := strconv.Atoi(d)
+			of, err := splitDay(f)
 			if err != nil {
-				return r, false, damaged("the days")
+				return r, false, err
 			}
-			day := rollcall.Day(n)
-			if kind != "" && k != kind {
+			if kind != "" && of.kind != kind {
 				continue
 			}
-			if !found || day < r.From {
-				r.From = day
+			if !found || of.day < r.From {
+				r.From = of.day
 			}
-			if !found || day > r.To {
-				r.To = day
+			if !found || of.day > r.To {
+				r.To = of.day
 			}
 			found = true
 		}

@@ -45,64 +45,72 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 	if err != nil {
 		return nil, err
 	}
-	return out, e.addOpen(ctx, &q, open, out)
+	for _, r := range gaps(open, q.Range.From) {
+		if err := e.addOpen(ctx, &q, r, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-// addClosed adds what is kept, and returns of each partition the range of days
-// of which nothing is.
-func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) ([]rollcall.DayRange, error) {
+// addClosed adds what every partition keeps, and returns of which days one does
+// not.
+func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) (open []bool, err error) {
 	messages, err := e.everywhere(ctx, 0, &e.scripts.closed, q.Kind, fmt.Sprint(int32(q.Range.From)), fmt.Sprint(int32(q.Range.To)))
 	if err != nil {
 		return nil, err
 	}
-	open := make([]rollcall.DayRange, len(messages))
-	for p, msg := range messages {
+	open = make([]bool, len(out))
+	for _, msg := range messages {
 		kept, err := msg.AsStrSlice()
 		if err != nil || len(kept) != len(out) {
 			return nil, damaged("figures of days")
 		}
-		open[p] = rollcall.DayRange{From: q.Range.To + 1, To: q.Range.From - 1}
-		points := make([]dayset.Point, len(out))
 		for i, packed := range kept {
 			f, ok := unpackClosed(packed)
-			if !ok {
-				open[p].From, open[p].To = min(open[p].From, out[i].Day), max(open[p].To, out[i].Day)
-			}
-			points[i] = f.point(q.MAU)
+			open[i] = open[i] || !ok
+			add(&out[i], f.point(q.MAU))
 		}
-		for i, pt := range points {
-			if out[i].Day < open[p].From || out[i].Day > open[p].To {
-				add(&out[i], pt)
-			}
+	}
+	for i := range out {
+		if open[i] {
+			out[i] = rollcall.DayFigures{Day: out[i].Day}
 		}
 	}
 	return open, nil
+}
+
+// gaps returns the ranges of days that are open, those together that one reading
+// of sets serves.
+func gaps(open []bool, first rollcall.Day) (out []rollcall.DayRange) {
+	for i, is := range open {
+		day := first + rollcall.Day(i)
+		if n := len(out); !is {
+			continue
+		} else if n > 0 && day-out[n-1].To < longestMAU {
+			out[n-1].To = day
+		} else {
+			out = append(out, rollcall.DayRange{From: day, To: day})
+		}
+	}
+	return out
 }
 
 func add(f *rollcall.DayFigures, p dayset.Point) {
 	f.DAU, f.WAU, f.MAU = f.DAU+int(p.DAU), f.WAU+int(p.WAU), f.MAU+int(p.MAU)
 }
 
-// addOpen makes the figures of the other days from their sets, and keeps those
+// addOpen makes the figures of a range of days from their sets, and keeps those
 // of days that are over.
-func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, open []rollcall.DayRange, out []rollcall.DayFigures) error {
-	whole := rollcall.DayRange{From: q.Range.To + 1, To: q.Range.From - 1}
-	for _, r := range open {
-		if r.From <= r.To {
-			whole.From, whole.To = min(whole.From, r.From), max(whole.To, r.To)
-		}
+func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, out []rollcall.DayFigures) error {
+	some := out[r.From-q.Range.From : r.To-q.Range.From+1]
+	for i := range some { // days between two that are open were kept
+		some[i] = rollcall.DayFigures{Day: some[i].Day}
 	}
-	if whole.From > whole.To {
-		return nil
-	}
-	return e.eachDays(ctx, q.Kind, int64(whole.From)-longestMAU, int64(whole.To), func(p int, d partDays) error {
-		r := open[p]
-		if r.From > r.To {
-			return nil
-		}
+	return e.eachDays(ctx, q.Kind, int64(r.From)-longestMAU+1, int64(r.To), func(p int, d partDays) error {
 		figures := figuresOf(d.sets, r)
 		for i, f := range figures {
-			add(&out[r.From+rollcall.Day(i)-q.Range.From], f.point(q.MAU))
+			add(&some[i], f.point(q.MAU))
 		}
 		return e.keep(ctx, p, q.Kind, d, r, figures)
 	})

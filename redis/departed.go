@@ -1,8 +1,14 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,86 +19,242 @@ import (
 	"github.com/rollcall/rollcall/internal/recall"
 )
 
+// Each partition notes which days left it, in the step in which they leave. So a
+// question that meets none of them needs no archive, on whatever server they
+// left. What the archive says of them decides: a day that it does not list has
+// come back, and the note is forgotten.
+
 const (
-	// knowDeparted is how long the list of departed days is taken to hold, as
-	// another server may let one go.
+	// knowDeparted is how long the archive's list of departed days is taken to
+	// hold.
 	knowDeparted = 10 * time.Second
 	// recallBudget is the memory that marks read back from the archive may take.
 	recallBudget = 256 << 20
 )
 
-// departedDays is what is known of the days that left.
+// departedDays is what is known of what the archive holds.
 type departedDays struct {
-	mu   sync.Mutex
-	list []rollcall.Departure
-	read time.Time
-	sets *recall.Months
+	mu     sync.Mutex // held while the archive is asked for its list
+	days   map[kindDay]bool
+	read   time.Time // zero for never, or for no longer
+	months *recall.Months
 }
 
-func (d *departedDays) forget() {
+type kindDay struct {
+	kind string
+	day  rollcall.Day
+}
+
+// outdated has the list read anew when it is needed next.
+func (d *departedDays) outdated() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.read = time.Time{}
-	d.sets.Forget(func(recall.Key) bool { return false })
 }
 
-// departedDays returns the days that have left, by kind, then day.
-func (e *Engine) departedDays(ctx context.Context) ([]rollcall.Departure, error) {
+// departedDays returns the days that have left by the archive, read anew if
+// asked.
+func (e *Engine) departedDays(ctx context.Context, anew bool) (map[kindDay]bool, error) {
 	if e.settings.Archive == nil {
-		return nil, nil
+		return nil, &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "the question is about days that have left for an archive, and none is configured",
+		}
 	}
 	d := &e.departed
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := time.Now(); now.Sub(d.read) > knowDeparted {
-		list, err := e.settings.Archive.Departed(ctx)
-		if err != nil {
-			return nil, noArchive(err)
-		}
-		if !slices.Equal(list, d.list) {
-			d.sets.Forget(func(recall.Key) bool { return false })
-		}
-		d.list, d.read = list, now
+	now := time.Now()
+	if !anew && now.Sub(d.read) <= knowDeparted {
+		return d.days, nil
 	}
-	return d.list, nil
+	list, err := e.settings.Archive.Departed(ctx)
+	if err != nil {
+		return nil, noArchive(err)
+	}
+	d.days = make(map[kindDay]bool, len(list))
+	for _, x := range list {
+		d.days[kindDay{x.Kind, x.Day}] = true
+	}
+	d.read = now
+	return d.days, nil
+}
+
+func isCutShort(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func noArchive(err error) error {
 	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the archive does not answer, and the question is about days that are there", Err: err}
 }
 
-// away is the marks of departed days that a question is about.
-type away struct {
-	days   []rollcall.Departure
-	months map[recall.Key]*recall.Month
+// leave is a partition's note of a day that left it.
+type leave struct {
+	kindDay
+	field, stamp string
 }
 
-// recall reads the marks of departed days of a kind or all in a range.
-func (e *Engine) recall(ctx context.Context, kind string, from, to int64) (*away, error) {
-	list, err := e.departedDays(ctx)
-	if err != nil {
-		return nil, err
+func readLeaves(msg rueidis.RedisMessage) ([]leave, error) {
+	notes, err := msg.AsStrSlice()
+	if err != nil || len(notes)%2 != 0 {
+		return nil, damaged("which days left")
 	}
-	a := &away{months: make(map[recall.Key]*recall.Month)}
-	for _, d := range list {
-		if (kind != "" && d.Kind != kind) || int64(d.Day) < from || int64(d.Day) > to {
-			continue
-		}
-		a.days = append(a.days, d)
-		month := rollcall.MonthOf(d.Day)
-		k := recall.Key{Kind: d.Kind, Month: int32(month)}
-		if a.months[k] != nil {
-			continue
-		}
-		if a.months[k], err = e.departed.sets.Load(k, func(m *recall.Month) error { return e.fill(ctx, d.Kind, month, m) }); err != nil {
+	var out []leave
+	for i := 0; i < len(notes); i += 2 {
+		of, err := splitDay(notes[i])
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, leave{of, notes[i], notes[i+1]})
 	}
-	return a, nil
+	slices.SortFunc(out, func(a, b leave) int { return cmp.Or(strings.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day)) })
+	return out, nil
+}
+
+// splitDay reads the name of a day's set.
+func splitDay(field string) (kindDay, error) {
+	i := strings.LastIndexByte(field, ':')
+	day, err := strconv.Atoi(field[i+1:])
+	if i < 0 || err != nil {
+		return kindDay{}, damaged("the name of a day")
+	}
+	return kindDay{field[:i], rollcall.Day(day)}, nil
+}
+
+// unite adds to what a partition has of some days what the archive has of them.
+// again says that days have come back meanwhile and the partition has to be read
+// anew.
+func (e *Engine) unite(ctx context.Context, part int, d partDays) (again bool, err error) {
+	if len(d.left) == 0 {
+		return false, nil
+	}
+	departed, back, err := e.sortLeaves(ctx, d.left)
+	if err != nil {
+		return false, err
+	}
+	if len(back) > 0 {
+		return true, e.forgetLeaves(ctx, part, back)
+	}
+	for _, l := range departed {
+		month, err := e.recalled(ctx, l.kindDay, part, d.recalls)
+		if err != nil {
+			return false, err
+		}
+		set := month.Set(part, int32(l.day))
+		if set == nil {
+			continue
+		}
+		if have := d.sets[int32(l.day)]; have != nil {
+			d.sets[int32(l.day)] = roaring.Or(have, set)
+		} else {
+			d.sets[int32(l.day)] = set.Clone()
+		}
+	}
+	return false, nil
+}
+
+// sortLeaves tells the days that the archive lists from those that have come
+// back.
+func (e *Engine) sortLeaves(ctx context.Context, all []leave) (departed, back []leave, err error) {
+	for _, anew := range []bool{false, true} {
+		listed, err := e.departedDays(ctx, anew)
+		if err != nil {
+			return nil, nil, err
+		}
+		departed, back = nil, nil
+		for _, l := range all {
+			if listed[l.kindDay] {
+				departed = append(departed, l)
+			} else {
+				back = append(back, l)
+			}
+		}
+		if len(back) == 0 {
+			break // else they may have left since the list was read
+		}
+	}
+	return departed, back, nil
+}
+
+// forgetLeaves forgets that days left, which the archive does not list any more.
+// If marks of them are not here, it is the wrong archive.
+func (e *Engine) forgetLeaves(ctx context.Context, part int, back []leave) error {
+	var args []string
+	for _, l := range back {
+		missing, err := e.misses(ctx, part, l.kindDay)
+		if err != nil {
+			return err
+		}
+		if missing {
+			return &rollcall.Error{
+				Code:   rollcall.CodeUnavailable,
+				Detail: "the archive does not know of a day that left for it: is it another archive?",
+			}
+		}
+		args = append(args, l.field, l.stamp)
+	}
+	_, err := e.one(ctx, 0, in(part, &e.scripts.back, args...))
+	return err
+}
+
+// misses reports whether a day was the first of anyone with marks in the archive,
+// and their mark is not here.
+func (e *Engine) misses(ctx context.Context, part int, of kindDay) (bool, error) {
+	messages, err := e.do(ctx, 0,
+		in(part, &e.scripts.days, of.kind, fmt.Sprint(int32(of.day)), fmt.Sprint(int32(of.day))),
+		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "first:"+of.kind)).Build() }),
+		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "away")).Build() }))
+	if err != nil {
+		return false, err
+	}
+	here, err := readPartDays(messages[0])
+	if err != nil {
+		return false, err
+	}
+	firsts, _ := messages[1].ToString() // nil if there is none
+	away, _ := messages[2].ToString()
+	for it := readSet("B" + away).Iterator(); it.HasNext(); {
+		n := it.Next()
+		if day, ok := firstOf(firsts, n); ok && day == of.day && (here.sets[int32(day)] == nil || !here.sets[int32(day)].Contains(n)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// firstOf reads a number's first day from the string of all.
+func firstOf(packed string, n uint32) (rollcall.Day, bool) {
+	if uint64(len(packed)) < 4*uint64(n)+4 {
+		return 0, false
+	}
+	day := binary.BigEndian.Uint32([]byte(packed[4*n : 4*n+4]))
+	return rollcall.Day(day) - 1, day != 0
+}
+
+// recalled returns the month of a day as the archive has it, read not before what
+// happened last in a partition to marks that may be there.
+func (e *Engine) recalled(ctx context.Context, of kindDay, part int, recalls int64) (*recall.Month, error) {
+	month := rollcall.MonthOf(of.day)
+	k := recall.Key{Kind: of.kind, Month: int32(month)}
+	for {
+		m, err := e.departed.months.Load(k, func(m *recall.Month) error { return e.fill(ctx, of.kind, month, m) })
+		if err == nil && m.AsOf[part] >= recalls {
+			return m, nil
+		}
+		if err != nil && (ctx.Err() != nil || !isCutShort(err)) { // else another question's time was up
+			return nil, err
+		}
+		if err == nil {
+			e.departed.months.Forget(func(held recall.Key) bool { return held != k })
+		}
+	}
 }
 
 // fill reads a month from the archive and turns its users into numbers.
-func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, into *recall.Month) error {
+func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, into *recall.Month) (err error) {
+	if into.AsOf, err = e.recalls(ctx); err != nil {
+		return err
+	}
 	var some []rollcall.MonthMap
 	flush := func() error {
 		numbers, err := e.numbersOf(ctx, some)
@@ -110,7 +272,7 @@ func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, in
 		some = some[:0]
 		return nil
 	}
-	err := e.settings.Archive.Each(ctx, kind, month, func(m rollcall.MonthMap) error {
+	err = e.settings.Archive.Each(ctx, kind, month, func(m rollcall.MonthMap) error {
 		if some = append(some, m); len(some) < 5000 {
 			return nil
 		}
@@ -120,6 +282,29 @@ func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, in
 		return noArchive(err)
 	}
 	return flush()
+}
+
+// recalls returns how often, in each partition, something happened to marks that
+// may be in the archive.
+func (e *Engine) recalls(ctx context.Context) ([]int64, error) {
+	calls := make([]call, len(e.roots))
+	for p := range calls {
+		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hget().Key(e.of(p, "part")).Field("recalls").Build() })
+	}
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int64, len(messages))
+	for p, msg := range messages {
+		if msg.IsNil() {
+			continue
+		}
+		if out[p], err = msg.AsInt64(); err != nil {
+			return nil, damaged("a count")
+		}
+	}
+	return out, nil
 }
 
 // numbersOf looks up the numbers of users, -1 for one that has none.
@@ -158,18 +343,15 @@ func (e *Engine) numbersOf(ctx context.Context, of []rollcall.MonthMap) ([]int64
 	return out, nil
 }
 
-// unite adds the marks that are away to those of a partition that are here.
-func (a *away) unite(part int, here daySets) {
-	for _, d := range a.days {
-		k := recall.Key{Kind: d.Kind, Month: int32(rollcall.MonthOf(d.Day))}
-		set := a.months[k].Set(part, int32(d.Day))
-		if set == nil {
-			continue
-		}
-		if have := here[int32(d.Day)]; have != nil {
-			here[int32(d.Day)] = roaring.Or(have, set)
-		} else {
-			here[int32(d.Day)] = set.Clone()
-		}
+// AllHot implements [rollcall.Locator].
+func (e *Engine) AllHot(ctx context.Context, user string) (bool, error) {
+	msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.allHot, user))
+	if err != nil {
+		return false, err
 	}
+	n, err := msg.AsInt64()
+	if err != nil {
+		return false, damaged("where a user's marks are")
+	}
+	return n == 1, nil
 }

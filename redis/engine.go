@@ -79,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		e.roots = append(e.roots, fmt.Sprintf("%s:{%d}", o.Prefix, p))
 	}
 	e.kinds.known = make(map[string]bool)
-	e.departed.sets = recall.New(o.Partitions, recallBudget)
+	e.departed.months = recall.New(o.Partitions, recallBudget)
 	e.beats.some = make(chan struct{}, 1)
 	if e.client, err = rueidis.NewClient(option); err != nil {
 		return nil, failure(err)

@@ -84,6 +84,10 @@ func TestModel(t *testing.T) {
 	}
 }
 
+func TestVisitors(t *testing.T) {
+	enginetest.RunVisitors(t, on(redistest.Start(t, redistest.Options{}).URL(), 8))
+}
+
 func TestCollegeMsg(t *testing.T) {
 	enginetest.RunCollegeMsg(t, on(redistest.Start(t, redistest.Options{}).URL(), 16), "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
 }

@@ -70,6 +70,7 @@ type event struct {
 var eventTypes = [...]rollcall.EventType{
 	rollcall.SessionStarted, rollcall.SessionEnded, rollcall.UserOnline, rollcall.UserOffline,
 	rollcall.UserBanned, rollcall.UserUnbanned, rollcall.UserErased,
+	rollcall.ArchiveCompleted, rollcall.ArchiveFailed,
 }
 
 func unpackEvent(blob string, p place) (event, error) {

@@ -19,36 +19,37 @@ import (
 // abreast is how many partitions' days are held in memory at once.
 const abreast = 4
 
-// partDays are the sets of one partition, what it had counted of marks when they
-// were read, and its time.
+// partDays are the sets of one partition, which days have left it, what it had
+// counted of marks and of what happened to those in the archive when they were
+// read, and its time.
 type partDays struct {
-	sets         daySets
-	marks, clock int64
+	sets                  daySets
+	left                  []leave
+	marks, recalls, clock int64
 }
+
+// rereads bounds how often a partition is read anew because days came back.
+const rereads = 10
 
 // eachDays hands the sets of the days in a range to fn, partition by partition:
 // what is here, and what the archive has of days that departed.
 func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn func(part int, d partDays) error) error {
 	from, to = max(from, math.MinInt32), min(to, math.MaxInt32)
-	away, err := e.recall(ctx, kind, from, to)
-	if err != nil {
-		return err
-	}
+	days := func(p int) call { return in(p, &e.scripts.days, kind, fmt.Sprint(from), fmt.Sprint(to)) }
 	for first := 0; first < len(e.roots); first += abreast {
 		var calls []call
 		for p := first; p < min(first+abreast, len(e.roots)); p++ {
-			calls = append(calls, in(p, &e.scripts.days, kind, fmt.Sprint(from), fmt.Sprint(to)))
+			calls = append(calls, days(p))
 		}
 		messages, err := e.do(ctx, 0, calls...)
 		if err != nil {
 			return err
 		}
 		for i, msg := range messages {
-			d, err := readPartDays(msg)
+			d, err := e.whole(ctx, first+i, msg, days)
 			if err != nil {
 				return err
 			}
-			away.unite(first+i, d.sets)
 			if err := fn(first+i, d); err != nil {
 				return err
 			}
@@ -57,19 +58,41 @@ func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn f
 	return nil
 }
 
+// whole reads what a partition answered and adds what is in the archive.
+func (e *Engine) whole(ctx context.Context, part int, msg rueidis.RedisMessage, days func(part int) call) (partDays, error) {
+	for try := 0; ; try++ {
+		d, err := readPartDays(msg)
+		if err != nil {
+			return d, err
+		}
+		again, err := e.unite(ctx, part, d)
+		if err != nil || !again {
+			return d, err
+		}
+		if try == rereads {
+			return d, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "days leave for the archive and come back all the time"}
+		}
+		if msg, err = e.one(ctx, 0, days(part)); err != nil {
+			return d, err
+		}
+	}
+}
+
 // readPartDays reads what days.lua answers.
 func readPartDays(msg rueidis.RedisMessage) (d partDays, err error) {
 	reply, err := msg.ToArray()
-	if err != nil || len(reply) < 2 {
+	if err != nil || len(reply) < 4 {
 		return d, damaged("the days")
 	}
-	if d.marks, err = reply[0].AsInt64(); err != nil {
-		return d, damaged("the days")
+	for i, n := range []*int64{&d.marks, &d.clock, &d.recalls} {
+		if *n, err = reply[i].AsInt64(); err != nil {
+			return d, damaged("the days")
+		}
 	}
-	if d.clock, err = reply[1].AsInt64(); err != nil {
-		return d, damaged("the days")
+	if d.left, err = readLeaves(reply[3]); err != nil {
+		return d, err
 	}
-	d.sets, err = readDays(reply[2:])
+	d.sets, err = readDays(reply[4:])
 	return d, err
 }
 
@@ -77,7 +100,7 @@ var periodOf = map[rollcall.Period]dayset.Period{
 	rollcall.PeriodDay: dayset.Day, rollcall.PeriodWeek: dayset.Week, rollcall.PeriodMonth: dayset.Month,
 }
 
-// longestMAU is how many days before a day its month may begin.
+// longestMAU is how many days the longest month of a figure has.
 const longestMAU = 31
 
 // newcomers tells whose first day ever, of a kind or of all, lies in a range:
@@ -95,15 +118,16 @@ func (e *Engine) newcomers(ctx context.Context, kind string, from, to int64) ([]
 	for p, msg := range messages {
 		packed, _ := msg.ToString() // nil if there is none
 		byDay := make(daySets)
-		for n := 0; 4*n+4 <= len(packed); n++ {
-			day := int64(binary.BigEndian.Uint32([]byte(packed[4*n:4*n+4]))) - 1
-			if day < max(0, from) || day > to {
+		for n := range uint32(len(packed) / 4) {
+			first, ok := firstOf(packed, n)
+			day := int32(first)
+			if !ok || int64(day) < from || int64(day) > to {
 				continue
 			}
-			if byDay[int32(day)] == nil {
-				byDay[int32(day)] = roaring.New()
+			if byDay[day] == nil {
+				byDay[day] = roaring.New()
 			}
-			byDay[int32(day)].Add(uint32(n))
+			byDay[day].Add(n)
 		}
 		out[p] = func(from, to int32) *roaring.Bitmap { return dayset.Any(byDay, from, to) }
 	}
@@ -146,21 +170,10 @@ func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]ro
 	return rows, err
 }
 
-// lastDay is the last day with marks, here or in the archive.
+// lastDay is the last day with marks, here or in the archive. Later ones have
+// none.
 func (e *Engine) lastDay(ctx context.Context, kind string) (rollcall.Day, bool, error) {
-	span, ok, err := e.Span(ctx, kind)
-	if err != nil {
-		return 0, false, err
-	}
-	departed, err := e.departedDays(ctx)
-	for _, d := range departed {
-		if kind == "" || d.Kind == kind {
-			if !ok || d.Day > span.To {
-				span.To = d.Day
-			}
-			ok = true
-		}
-	}
+	span, ok, err := e.spanOfFields(ctx, kind, "days", "gone")
 	return span.To, ok, err
 }
 

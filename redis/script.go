@@ -22,8 +22,9 @@ type scripts struct {
 	beat, count, newest, seen, sessions          script
 	clear, user, unban, erase, redact            script
 	befriend, unfriend                           script
-	mark, unmark, days, attended, first          script
+	mark, unmark, days, attended, allHot         script
 	closed, close, maps, settle, depart, readmit script
+	announce, back                               script
 	sets, dossier, enter                         script
 	page, narrow, recent                         script
 	stamp, sweep, visit, visitors                script
@@ -54,13 +55,15 @@ func loadScripts() (*scripts, error) {
 		&s.mark:     "env day mark",
 		&s.unmark:   "env day unmark",
 		&s.days:     "env set days",
-		&s.first:    "env day first",
 		&s.closed:   "env closed",
 		&s.close:    "env close",
 		&s.maps:     "env set maps",
 		&s.settle:   "env day settle",
 		&s.depart:   "env day depart",
 		&s.readmit:  "env day readmit",
+		&s.back:     "env return",
+		&s.allHot:   "env day allhot",
+		&s.announce: "env event announce",
 		&s.attended: "env day attended",
 		&s.page:     "env event session page",
 		&s.narrow:   "env event session narrow",

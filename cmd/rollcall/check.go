@@ -66,7 +66,8 @@ type compactCmd struct{ settings }
 
 // Help implements kong's HelpProvider.
 func (compactCmd) Help() string {
-	return "Rewrites the store without what was deleted. The server must be stopped."
+	return `Rewrites the store without what was deleted, and the archive if it is a file.
+The server must be stopped.`
 }
 
 // Run compacts the data directory.
@@ -77,6 +78,9 @@ func (c *compactCmd) Run(a *app) error {
 			return err
 		}
 		if err := r.Compact(a.ctx); err != nil {
+			return err
+		}
+		if err := c.compactArchive(a); err != nil {
 			return err
 		}
 		after, err := r.Stats(a.ctx)

@@ -31,6 +31,7 @@ type config struct {
 	logFormat string
 	local     local.Options
 	redis     *redis.Options // nil for the embedded engine
+	archive   *archiveConfig // nil for none
 	roll      rollcall.Options
 	http      httpapi.Options
 }
@@ -77,6 +78,7 @@ func (r *configReader) read() *config {
 	c.secret = r.secret()
 	c.local.Durability = local.Durability(r.oneOf("durability", "always", "interval"))
 	c.roll = r.roll()
+	c.archive = r.archive(c)
 	c.http = r.http()
 	if c.http.Auth == httpapi.AuthOff && !loopback(c.listen) {
 		r.fault("auth", "off is allowed on a loopback address only, and listen is %s", c.listen)

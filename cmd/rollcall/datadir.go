@@ -105,9 +105,14 @@ func (c *config) withRoll(a *app, run func(*rollcall.Roll) error) error {
 	if err != nil {
 		return err
 	}
-	roll, err := c.openRoll(engine)
+	shelf, err := c.openShelf(a, engine, nil, nil)
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	return errors.Join(run(roll), roll.Close(), engine.Close())
+	c.roll.Archive = shelf.port()
+	roll, err := c.openRoll(engine)
+	if err != nil {
+		return errors.Join(err, engine.Close(), shelf.close())
+	}
+	return errors.Join(run(roll), roll.Close(), engine.Close(), shelf.close())
 }

@@ -41,6 +41,7 @@ type commands struct {
 	Replay  replayCmd  `cmd:"" help:"Play a log and report who was online, when, on which days."`
 	Import  importCmd  `cmd:"" help:"Take in login history, or what was exported."`
 	Export  exportCmd  `cmd:"" help:"Write all that is known about users to a file."`
+	Archive archiveCmd `cmd:"" help:"Copy days into the archive, and see or read back what is there."`
 	Key     keyCmd     `cmd:"" help:"Make, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault."`
 	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`

@@ -39,6 +39,7 @@ type server struct {
 	engine rollcall.Engine
 	roll   *rollcall.Roll
 	api    *httpapi.Server
+	shelf  *shelf // nil without an archive
 	http   *http.Server
 	tls    *tls.Config // nil for plain HTTP
 	hangup <-chan os.Signal
@@ -89,10 +90,18 @@ func (s *server) open() error {
 	if s.engine, err = conf.openEngine(s.app); err != nil {
 		return err
 	}
-	if s.roll, err = conf.openRoll(s.engine); err != nil {
+	if s.shelf, err = conf.openShelf(s.app, s.engine, s.log, metrics); err != nil {
 		return errors.Join(err, s.engine.Close())
 	}
+	conf.roll.Archive = s.shelf.port()
+	if s.roll, err = conf.openRoll(s.engine); err != nil {
+		return errors.Join(err, s.engine.Close(), s.shelf.close())
+	}
 	opts := conf.http
+	if s.shelf != nil {
+		s.shelf.schedule(s.app, conf.archive)
+		opts.Archive = s.shelf.scheduler
+	}
 	opts.Logger, opts.Metrics, opts.Version = s.log, metrics, version()
 	if s.api, err = httpapi.New(s.roll, opts); err != nil {
 		return errors.Join(err, s.close())
@@ -101,7 +110,8 @@ func (s *server) open() error {
 }
 
 func (s *server) close() error {
-	return errors.Join(s.roll.Close(), s.engine.Close())
+	s.shelf.stop()
+	return errors.Join(s.roll.Close(), s.engine.Close(), s.shelf.close())
 }
 
 // serve answers requests until the context ends, then drains.

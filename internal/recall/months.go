@@ -17,6 +17,10 @@ type Key struct {
 
 // Month holds the sets of the days of one month, in every partition.
 type Month struct {
+	// AsOf is for whoever fills the month to say, and for whoever asks to judge,
+	// how things stood before it was filled.
+	AsOf []int64
+
 	parts []map[int32]*roaring.Bitmap
 	bytes int64
 }

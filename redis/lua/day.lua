@@ -100,16 +100,21 @@ local function reopen(kind, day)
   for d = day, day + 30 do call('HDEL', closed, kind .. ':' .. d, ':' .. d) end
 end
 
+-- countChange tells, once a script, that figures made before may not be kept.
 local marksChanged = false
+
+local function countChange()
+  if not marksChanged then
+    marksChanged = true
+    call('HINCRBY', part, 'marks', 1)
+  end
+end
 
 local function changedMark(n, kind, day)
   local month = kind .. ':' .. monthOf(day)
   add(key('chg:' .. month), key('changed'), month, n)
   reopen(kind, day)
-  if not marksChanged then
-    marksChanged = true
-    call('HINCRBY', part, 'marks', 1)
-  end
+  countChange()
 end
 
 -- mark notes that a number was there; false if that stood already.
@@ -140,26 +145,45 @@ local function refirst(kind, n)
   return best
 end
 
--- unmark takes a mark back; nil if there was none, else the kinds, of '' and its
--- own, whose first day it was.
-local function unmark(n, kind, day)
+-- The days that left this partition stand in the hash gone, each with a stamp:
+-- the count of what happened to marks that may be in the archive. Whoever has
+-- read them back before the latest of it has to do so again.
+local function stamp()
+  return call('HINCRBY', part, 'recalls', 1)
+end
+
+local function isAway(n) return call('GETBIT', key('away'), n) == 1 end
+
+-- inArchive reports whether the archive may have a mark.
+local function inArchive(n, field) return isAway(n) and call('HEXISTS', key('gone'), field) == 1 end
+
+-- unmark takes a mark back, and says whether it was here. A day that was the
+-- user's first gives way to the next one, also of those that archived has: by
+-- kind, and of '' all, the first one in the archive.
+local function unmark(n, kind, day, archived)
   local field = kind .. ':' .. day
-  if not take(dayKey(field), key('days'), field, n) then return nil end
-  changedMark(n, kind, day)
-  local firsts = {}
+  local there = take(dayKey(field), key('days'), field, n)
+  if there then changedMark(n, kind, day) end
+  if inArchive(n, field) then
+    reopen(kind, day)
+    countChange()
+    stamp()
+  elseif not there then
+    return false
+  end
   for _, k in ipairs({kind, ''}) do
     if first(k, n) == day then
-      setFirst(k, n, refirst(k, n))
-      firsts[#firsts + 1] = k
+      local here, other = refirst(k, n), archived[k] or -1
+      setFirst(k, n, (here < 0 or (other >= 0 and other < here)) and other or here)
     end
   end
-  return firsts
+  return there
 end
 
 -- release gives back the number of a user who has no marks left, here or in the
 -- archive.
 local function release(user, n)
-  if call('GETBIT', key('away'), n) == 1 then return end
+  if isAway(n) then return end
   for _, field in ipairs(call('HKEYS', key('days'))) do
     if has(dayKey(field), n) then return end
   end
@@ -173,7 +197,7 @@ local function release(user, n)
   end
   if call('EXISTS', key('num')) == 0 then
     for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind)) end
-    call('DEL', key('firsts'), key('free'), key('away'), key('closed'))
+    call('DEL', key('firsts'), key('free'), key('away'), key('gone'), key('closed'))
     call('HDEL', part, 'numbers')
   else
     call('SADD', key('free'), n)

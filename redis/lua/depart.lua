@@ -32,4 +32,5 @@ else
 end
 call('DEL', day)
 call('HDEL', key('days'), field)
+call('HSET', key('gone'), field, stamp())
 return done(n)

@@ -25,12 +25,14 @@ if n then
   n = tonumber(n)
   for _, field in ipairs(call('HKEYS', key('days'))) do
     local kind, day = fieldOf(field)
-    unmark(n, kind, day)
+    unmark(n, kind, day, {})
   end
   for _, field in ipairs(call('HKEYS', key('changed'))) do take(key('chg:' .. field), key('changed'), field, n) end
-  if call('EXISTS', key('away')) == 1 then
-    if call('GETBIT', key('away'), n) == 1 then call('DEL', key('closed')) end -- they counted in figures kept
+  if isAway(n) then -- they counted in figures kept, and in what was read back
+    call('DEL', key('closed'))
     call('SETBIT', key('away'), n, 0)
+    countChange()
+    stamp()
   end
   release(user, n)
 end

@@ -1,27 +1,39 @@
 -- Takes marks back.
 --
--- ARGV[2…]  user, kind or '' for the user's own, day, …
--- reply     {how many there were, user, kind, … whose first day it was, of a
---           kind or of '' all; if some of their days are in the archive}
+-- ARGV[2]   how many first days in the archive follow: of all users for whom the
+--           archive was asked, each as user, kind or '' for all kinds, day or -1
+-- ARGV[…]   user, kind or '' for the user's own, day, …
+-- reply     {1, how many there were}, or {0, user, …} and nothing changed if the
+--           archive has to be asked first for these
 -- cost      O(1) for each, and O(days) for each that was a user's first or last
 
-local out = {0}
-advance()
-for i = 2, #ARGV, 3 do
-  local user, kind = ARGV[i], ARGV[i + 1]
-  if kind == '' then kind = call('HGET', key('user:' .. user), 'kind') or 'user' end
+local archived, at2 = {}, 3
+for _ = 1, tonumber(ARGV[2]) do
+  local of = archived[ARGV[at2]] or {}
+  of[ARGV[at2 + 1]] = tonumber(ARGV[at2 + 2])
+  archived[ARGV[at2]] = of
+  at2 = at2 + 3
+end
+local marks, need, asked = {}, {'0'}, {}
+for i = at2, #ARGV, 3 do
+  local user, kind, day = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local n = tonumber(call('HGET', key('num'), user) or -1)
-  local firsts = n >= 0 and unmark(n, kind, tonumber(ARGV[i + 2]))
-  if firsts then
-    out[1] = out[1] + 1
-    if call('GETBIT', key('away'), n) == 1 then
-      for _, k in ipairs(firsts) do
-        out[#out + 1] = user
-        out[#out + 1] = k
-      end
+  if n >= 0 then
+    if kind == '' then kind = call('HGET', key('user:' .. user), 'kind') or 'user' end
+    marks[#marks + 1] = {user, n, kind, day}
+    if not archived[user] and not asked[user] and isAway(n) and (first(kind, n) == day or first('', n) == day) then
+      asked[user] = true
+      need[#need + 1] = user
     end
-    release(user, n)
   end
 end
-out[1] = num(out[1])
-return done(out)
+if #need > 1 then return done(need) end
+advance()
+local taken = 0
+for _, m in ipairs(marks) do
+  if unmark(m[2], m[3], m[4], archived[m[1]] or {}) then taken = taken + 1 end
+end
+for _, m in ipairs(marks) do
+  if tonumber(call('HGET', key('num'), m[1]) or -1) == m[2] then release(m[1], m[2]) end
+end
+return done({'1', num(taken)})

@@ -1,0 +1,167 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rollcall/rollcall"
+)
+
+// departAll lets the days go that are older than the hot store keeps, and late
+// marks of days that have gone already.
+func (j *job) departAll(ctx context.Context) error {
+	if j.opts.KeepHot == NeverDrop {
+		return nil
+	}
+	if err := j.opts.Departures.sweep(); err != nil {
+		return err
+	}
+	j.step("hot days")
+	due, err := j.due(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range inOrder(due) {
+		if err := j.departMonth(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inOrder returns the kinds and months of some days, oldest first.
+func inOrder(days map[kindMonth][]Departure) []kindMonth {
+	return slices.SortedFunc(maps.Keys(days), func(a, b kindMonth) int {
+		return cmp.Or(cmp.Compare(a.month, b.month), cmp.Compare(a.kind, b.kind))
+	})
+}
+
+// due returns the days that are to leave, by kind and month.
+func (j *job) due(ctx context.Context) (map[kindMonth][]Departure, error) {
+	hot, err := j.engine.HotDays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := rollcall.DayOf(j.opts.Clock.Now(), j.opts.Timezone) - rollcall.Day(j.opts.KeepHot) // that stays
+	due := make(map[kindMonth][]Departure)
+	for _, d := range hot {
+		m := kindMonth{d.Kind, MonthOf(d.Day)}
+		if d.Users > 0 && (d.Day < first || j.departed[m]&Bit(d.Day) != 0) {
+			due[m] = append(due[m], d)
+		}
+	}
+	return due, nil
+}
+
+// departMonth lets the days go that are due of a kind and month. They stay if
+// the archive does not have as many users of each as the hot store.
+func (j *job) departMonth(ctx context.Context, m kindMonth) error {
+	for try := 1; ; try++ {
+		days, wrong, err := j.logMonth(ctx, m)
+		if err != nil || len(days) == 0 {
+			return err
+		}
+		if wrong == nil {
+			return j.drop(ctx, m, days)
+		}
+		if try < attempts { // a mark may have come between counting and counting
+			if err := j.copyAll(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		changing, err := j.changing(ctx, m)
+		if err != nil {
+			return err
+		}
+		if !changing {
+			return wrong
+		}
+		j.opts.Logger.Warn("days stay until the next run: their marks keep changing", "run", j.run.ID, "kind", m.kind, "month", m.month.String())
+		return nil
+	}
+}
+
+// logMonth writes the log of the days that are due of a kind and month, and
+// returns them with their users. Where the archive has others than the hot store
+// nothing is logged, and wrong says so.
+func (j *job) logMonth(ctx context.Context, m kindMonth) (days []Departure, wrong, err error) {
+	before, err := j.due(ctx)
+	if err != nil || len(before[m]) == 0 {
+		return nil, nil, err
+	}
+	days = before[m]
+	j.step("log")
+	file, counts, err := j.writeLog(ctx, m, days)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := j.due(ctx)
+	if err != nil {
+		return nil, nil, discardAfter(file, err)
+	}
+	for i := range days {
+		d := &days[i]
+		has := counts[d.Day.Date().Day()-1]
+		gone := j.departed[m]&Bit(d.Day) != 0
+		if !slices.Equal(before[m], after[m]) || has < d.Users || (has > d.Users && !gone) {
+			wrong := conflict(fmt.Sprintf("the archive has %d users of kind %q on %s, the hot store %d: the day stays",
+				has, d.Kind, d.Day, d.Users), ErrDiffers)
+			return days, wrong, file.discard()
+		}
+	}
+	for i := range days {
+		days[i].Users = counts[days[i].Day.Date().Day()-1]
+	}
+	j.step("commit log")
+	return days, nil, file.commit()
+}
+
+// writeLog writes who was there on some days by the archive, and counts them.
+func (j *job) writeLog(ctx context.Context, m kindMonth, days []Departure) (*departureFile, [31]int, error) {
+	var counts [31]int
+	head := departureHead{Kind: m.kind, Month: m.month.String(), Run: j.run.ID, At: j.opts.Clock.Now().UTC()}
+	leaving := uint32(0)
+	for _, d := range days {
+		head.Days = append(head.Days, d.Day)
+		leaving |= Bit(d.Day)
+	}
+	file, err := j.opts.Departures.begin(head)
+	if err != nil {
+		return nil, counts, err
+	}
+	err = j.db.Each(ctx, m.kind, m.month, func(r Row) error {
+		there := r.Days & leaving
+		if there == 0 {
+			return nil
+		}
+		for i := range counts {
+			counts[i] += int(there >> i & 1)
+		}
+		return file.add(r.User, there)
+	})
+	if err != nil {
+		return nil, counts, discardAfter(file, err)
+	}
+	return file, counts, nil
+}
+
+// changing tells whether maps of a kind and month have not been copied yet.
+func (j *job) changing(ctx context.Context, m kindMonth) (bool, error) {
+	for cursor := ""; ; {
+		page, next, err := j.engine.Changed(ctx, cursor, j.opts.Batch)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(page, func(c rollcall.MonthMap) bool { return c.Kind == m.kind && c.Month == m.month }) {
+			return true, nil
+		}
+		if next == "" {
+			return false, nil
+		}
+		cursor = next
+	}
+}

@@ -1,0 +1,201 @@
+package archive
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// DepartureLog is a directory of files that say who was there on the days that
+// left the hot store: a backup beside the database. A file is of one kind, month
+// and run, and on disk before the days go. Its first line says which days they
+// are; each other line has a user and which of the days they were there, in the
+// order of user ids as bytes. Where a user was erased there are spaces.
+//
+// Its methods may be called at the same time.
+type DepartureLog struct {
+	dir string
+
+	mu      sync.Mutex
+	writing *departureFile // not yet under its name
+}
+
+const (
+	logSuffix  = ".jsonl"
+	halfSuffix = ".half"
+)
+
+// departureHead is the first line of a file.
+type departureHead struct {
+	Kind  string         `json:"kind"`
+	Month string         `json:"month"`
+	Days  []rollcall.Day `json:"days"`
+	Run   int64          `json:"run"`
+	At    time.Time      `json:"at"`
+}
+
+// departureLine is one of the others. Bit 0 of Days is the first of the month.
+type departureLine struct {
+	User string `json:"user"`
+	Days uint32 `json:"days"`
+}
+
+// OpenDepartureLog makes the directory if it is missing, for its owner alone.
+func OpenDepartureLog(dir string) (*DepartureLog, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, logFailed("cannot be made", err)
+	}
+	return &DepartureLog{dir: dir}, nil
+}
+
+func logFailed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the log of departures " + what, Err: err}
+}
+
+// sweep removes what a run left half written.
+func (l *DepartureLog) sweep() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names, err := filepath.Glob(filepath.Join(escapeGlob(l.dir), "*"+halfSuffix))
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	l.writing = nil
+	return logFailed("cannot be cleared", err)
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// departureFile is a file that is being written.
+type departureFile struct {
+	log    *DepartureLog
+	name   string // without directory, and as long as it is half written without suffix
+	file   *os.File
+	lines  *bufio.Writer
+	last   string
+	erased []string // users erased since it was begun
+}
+
+// begin begins the file of some days of a kind and month.
+func (l *DepartureLog) begin(head departureHead) (*departureFile, error) {
+	f := &departureFile{log: l, name: fmt.Sprintf("%s_%s_run%d", head.Month, head.Kind, head.Run)}
+	file, err := os.OpenFile(filepath.Join(l.dir, f.name+halfSuffix), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, logFailed("cannot be written", err)
+	}
+	f.file, f.lines = file, bufio.NewWriterSize(file, 1<<16)
+	l.mu.Lock()
+	l.writing = f
+	l.mu.Unlock()
+	if err := f.put(head); err != nil {
+		return nil, discardAfter(f, err)
+	}
+	return f, nil
+}
+
+func (f *departureFile) put(line any) error {
+	b, err := json.Marshal(line)
+	if err == nil {
+		_, err = f.lines.Write(append(b, '\n'))
+	}
+	return logFailed("cannot be written", err)
+}
+
+// add writes a user's days. Users must come in the order of their bytes, as
+// erasing relies on it.
+func (f *departureFile) add(user string, days uint32) error {
+	if user <= f.last {
+		return logFailed("cannot be written", fmt.Errorf("users of %s are out of order", f.name))
+	}
+	f.last = user
+	return f.put(departureLine{User: user, Days: days})
+}
+
+// commit makes the file durable under its name.
+func (f *departureFile) commit() error {
+	l := f.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := f.lines.Flush()
+	for _, user := range f.erased {
+		err = errors.Join(err, blank(f.file, user))
+	}
+	half := f.file.Name()
+	if err = errors.Join(err, f.file.Sync(), f.file.Close()); err == nil {
+		err = os.Rename(half, f.free())
+	}
+	if err == nil {
+		err = syncDir(l.dir)
+	}
+	l.writing = nil
+	return logFailed("cannot be written", err)
+}
+
+// free returns a path that is not taken: a run may let days of a month go twice.
+func (f *departureFile) free() string {
+	for n := 1; ; n++ {
+		path := filepath.Join(f.log.dir, f.name+logSuffix)
+		if n > 1 {
+			path = filepath.Join(f.log.dir, fmt.Sprintf("%s_%d%s", f.name, n, logSuffix))
+		}
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+	}
+}
+
+// discard drops the file.
+func (f *departureFile) discard() error {
+	f.log.mu.Lock()
+	defer f.log.mu.Unlock()
+	f.log.writing = nil
+	return logFailed("cannot be cleared", errors.Join(f.file.Close(), os.Remove(f.file.Name())))
+}
+
+func discardAfter(file *departureFile, err error) error {
+	return errors.Join(err, file.discard())
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// EraseUser writes spaces over a user in every file. It looks a user up as in a
+// dictionary, so its cost grows with the number of files, hardly with their size.
+func (l *DepartureLog) EraseUser(user string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writing != nil {
+		l.writing.erased = append(l.writing.erased, user)
+	}
+	names, err := filepath.Glob(filepath.Join(escapeGlob(l.dir), "*"+logSuffix))
+	for _, name := range names {
+		err = errors.Join(err, eraseFrom(name, user))
+	}
+	return logFailed("cannot be cleared", err)
+}
+
+func eraseFrom(path, user string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(blank(file, user), file.Close())
+}

@@ -1,0 +1,149 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Restored says what [Runner.Restore] read back.
+type Restored struct {
+	Days int // that were in the archive, of all kinds
+	Rows int // user-months read
+}
+
+// Restore reads the departed days of a range back into the hot store, of all
+// kinds. The archive keeps them too. Days older than KeepHot leave again with the
+// next run. It is safe to repeat, and fails with CodeConflict and [ErrHeld] while
+// a run is under way.
+func (r *Runner) Restore(ctx context.Context, days rollcall.DayRange) (Restored, error) {
+	var done Restored
+	if days.To < days.From {
+		return done, rollcall.Invalid("from", "must not be after to")
+	}
+	l, err := r.db.Acquire(ctx, r.opts.Name, r.opts.Lease)
+	if err != nil {
+		return done, err
+	}
+	err = l.during(ctx, func(ctx context.Context) error { return r.restore(ctx, l, days, &done) })
+	return done, errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+}
+
+func (r *Runner) restore(ctx context.Context, l *Lease, days rollcall.DayRange, done *Restored) error {
+	list, err := r.db.Departed(ctx)
+	if err != nil {
+		return err
+	}
+	months := make(map[kindMonth][]Departure)
+	for _, d := range list {
+		if days.From <= d.Day && d.Day <= days.To {
+			m := kindMonth{d.Kind, MonthOf(d.Day)}
+			months[m] = append(months[m], d)
+		}
+	}
+	for _, m := range inOrder(months) {
+		rows, err := r.restoreMonth(ctx, l, m, months[m])
+		done.Rows += rows
+		if err != nil {
+			return err
+		}
+		done.Days += len(months[m])
+		r.opts.Logger.Info("days restored from the archive", "kind", m.kind, "month", m.month.String(), "days", len(months[m]), "rows", rows)
+	}
+	return nil
+}
+
+// restoreMonth reads days of a kind and month back, counts them, and only then
+// notes that they are back.
+func (r *Runner) restoreMonth(ctx context.Context, l *Lease, m kindMonth, days []Departure) (rows int, err error) {
+	back := uint32(0)
+	for _, d := range days {
+		back |= Bit(d.Day)
+	}
+	for try := 1; ; try++ {
+		r.step("readmit")
+		if rows, err = r.readmit(ctx, l, m, back); err != nil {
+			return rows, err
+		}
+		r.step("count")
+		wrong, err := r.missing(ctx, m, days, back)
+		if err != nil {
+			return rows, err
+		}
+		if wrong == nil {
+			break
+		}
+		if try == attempts {
+			return rows, wrong
+		}
+	}
+	r.step("return")
+	return rows, l.Return(ctx, days)
+}
+
+// readmit reads the rows of a kind and month back. While a page is on its way
+// nobody takes marks back or erases users, see [rollcall.Archive].
+func (r *Runner) readmit(ctx context.Context, l *Lease, m kindMonth, back uint32) (rows int, err error) {
+	for last, more := "", true; more; {
+		err := l.write(ctx, func(s session) error {
+			page, err := pageOf(s, m.kind, m.month, last, make([]Row, 0, pageRows))
+			if err != nil {
+				return err
+			}
+			if more = len(page) == pageRows; more {
+				last = page[len(page)-1].User
+			}
+			var found []rollcall.MonthMap
+			for _, row := range page {
+				if row.Days &= back; row.Days != 0 {
+					found = append(found, rollcall.MonthMap(row))
+				}
+			}
+			rows += len(found)
+			if len(found) == 0 {
+				return nil
+			}
+			r.step("page")
+			return r.engine.Readmit(s.ctx, found)
+		})
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// missing compares how many users the archive and the hot store have on days
+// that were read back; the hot store may have more, by late marks.
+func (r *Runner) missing(ctx context.Context, m kindMonth, days []Departure, back uint32) (wrong, err error) {
+	has := make(map[rollcall.Day]int)
+	err = r.db.Each(ctx, m.kind, m.month, func(row Row) error {
+		for set := row.Days & back; set != 0; set &= set - 1 {
+			has[m.month.Day(bits.TrailingZeros32(set)+1)]++
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	hot, err := r.engine.HotDays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	users := make(map[rollcall.Day]int)
+	for _, d := range hot {
+		if d.Kind == m.kind {
+			users[d.Day] = d.Users
+		}
+	}
+	for _, d := range days {
+		if users[d.Day] < has[d.Day] {
+			return conflict(fmt.Sprintf("of kind %q on %s %d users were read back, and the archive has %d: the day stays there",
+				d.Kind, d.Day, users[d.Day], has[d.Day]), ErrDiffers), nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,361 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+)
+
+// logged returns the marks of the log of departures.
+func (w *world) logged() map[rollcall.Mark]bool {
+	w.t.Helper()
+	names, err := filepath.Glob(filepath.Join(escapeGlob(w.log.dir), "*"+logSuffix))
+	require.NoError(w.t, err)
+	marks := map[rollcall.Mark]bool{}
+	for _, name := range names {
+		b, err := os.ReadFile(name) //nolint:gosec // the test's own
+		require.NoError(w.t, err)
+		lines := bufio.NewScanner(strings.NewReader(string(b)))
+		require.True(w.t, lines.Scan())
+		var head struct {
+			Kind, Month string
+			Days        []rollcall.Day
+		}
+		require.NoError(w.t, json.Unmarshal(lines.Bytes(), &head))
+		for lines.Scan() {
+			if strings.TrimSpace(lines.Text()) == "" {
+				continue
+			}
+			var line struct {
+				User string
+				Days uint32
+			}
+			require.NoError(w.t, json.Unmarshal(lines.Bytes(), &line), "%q", lines.Text())
+			for _, d := range MonthOf(head.Days[0]).Days(line.Days) {
+				require.Contains(w.t, head.Days, d)
+				marks[rollcall.Mark{User: line.User, Kind: head.Kind, Day: d}] = true
+			}
+		}
+	}
+	return marks
+}
+
+func TestARunCopiesVerifiesAndDrops(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		w.fill()
+		run, err := w.runner(nil).Run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, Completed, run.State)
+		require.Positive(t, run.RowsWritten)
+		require.Positive(t, run.DaysDropped)
+		w.requireSettled("after the run")
+		_, departed := w.archived()
+
+		again, err := w.runner(nil).Run(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, again.RowsWritten, "only what changed is copied")
+		require.Zero(t, again.DaysDropped)
+
+		told := w.hot.told[len(w.hot.told)-2:]
+		require.Equal(t, []rollcall.Event{run.Event(w.clock.Now()), again.Event(w.clock.Now())}, told)
+		require.Equal(t, rollcall.ArchiveCompleted, told[0].Type)
+		require.Contains(t, told[0].Reason, fmt.Sprintf("%d user-months", run.RowsWritten))
+
+		runs, err := w.db.Runs(t.Context(), 10)
+		require.NoError(t, err)
+		for _, r := range runs {
+			require.Equal(t, Completed, r.State)
+			for m := range w.truth {
+				if len(m.User) > 2 && m.User != "new" {
+					require.NotContains(t, r.Position+r.Error, m.User)
+				}
+			}
+		}
+		status, err := w.db.Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, again, *status.Latest)
+		require.Equal(t, again, *status.Completed)
+		require.Equal(t, len(departed), status.Departed)
+		require.Equal(t, len(all(t.Context(), t, w.db)), status.Rows)
+	})
+}
+
+// TestKilledBeforeEachStep kills a run before every one of its steps in turn.
+func TestKilledBeforeEachStep(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		kills := map[string]int{}
+		for n := 1; ; n++ {
+			w.clear()
+			w.fill()
+			at := until(n, func(step func(string)) { _, _ = w.runner(step).Run(t.Context()) })
+			if at == "" {
+				break
+			}
+			kills[at]++
+			when := fmt.Sprintf("killed before step %d, %s", n, at)
+			w.requireWhole(when)
+			w.expire()
+			run, err := w.runner(nil).Run(t.Context())
+			require.NoError(t, err, when)
+			require.Equal(t, Completed, run.State, when)
+			w.requireWhole(when)
+			w.requireSettled(when)
+		}
+		for _, step := range []string{
+			"acquire", "begin", "departed", "copy", "changed", "merge", "confirm", "settle", "settled", "progress",
+			"hot days", "log", "commit log", "note departures", "drop", "depart", "departed from", "finish", "release", "announce",
+		} {
+			require.Positive(t, kills[step], step)
+		}
+		t.Log("kills:", kills)
+	})
+}
+
+// TestMarksDuringEachStep makes and takes back marks, and erases a user, while a
+// run is before each of its steps in turn.
+func TestMarksDuringEachStep(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		n, failed := 1, 0
+		for more := true; more; n++ {
+			w.clear()
+			w.fill()
+			gone := rollcall.Mark{User: "bob", Kind: "user", Day: w.today(-31)} // departed
+			due := rollcall.Mark{User: "dee's \"\\<&>", Kind: "user", Day: w.today(-19)}
+			require.True(t, w.truth[gone] && w.truth[due])
+			late := rollcall.Mark{User: "late", Kind: "user", Day: w.today(-31)}
+			w.mark(late.User, late.Kind, late.Day) // departed, hot again, and taken back
+			for _, m := range []rollcall.Mark{gone, due, late} {
+				w.unmarkArchived(m)
+			}
+			require.NoError(t, w.port.EraseUser(t.Context(), "cy"))
+			at := 0
+			var after sync.WaitGroup
+			_, err := w.runner(func(step string) {
+				if at++; at != n {
+					return
+				}
+				w.mark("late", "user", w.today(-19))
+				w.mark("ann", "user", w.today(-31))
+				w.mark("eve\u2028", "staff", w.today(-50))
+				for _, m := range []rollcall.Mark{gone, due, late} {
+					w.unmarkHot(m)
+				}
+				w.mu.Lock()
+				w.hot.erase("cy")
+				for m := range w.truth {
+					if m.User == "cy" {
+						delete(w.truth, m)
+					}
+				}
+				w.mu.Unlock()
+				finish := func() {
+					for _, m := range []rollcall.Mark{gone, due, late} {
+						w.unmarkArchived(m)
+					}
+					if err := w.port.EraseUser(context.Background(), "cy"); err != nil {
+						t.Error(err)
+					}
+				}
+				if underLock(step) {
+					after.Go(finish)
+				} else {
+					finish()
+				}
+			}).Run(t.Context())
+			after.Wait()
+			more = at >= n
+			if !more {
+				break
+			}
+			when := fmt.Sprintf("marks before step %d", n)
+			if err != nil { // cy had gone from the archive and not yet from the hot store
+				require.ErrorIs(t, err, ErrDiffers, when)
+				failed++
+			}
+			w.requireWhole(when)
+			_, err = w.runner(nil).Run(t.Context())
+			require.NoError(t, err, when)
+			w.requireWhole(when)
+			w.requireSettled(when)
+			for m := range w.logged() {
+				require.NotEqual(t, "cy", m.User, when)
+			}
+		}
+		require.Less(t, failed, n/2)
+	})
+}
+
+// TestOvertakenBeforeEachStep lets another take the lease before each step of a
+// run in turn, and call days back.
+func TestOvertakenBeforeEachStep(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		whole := rollcall.DayRange{From: w.today(-100), To: w.today(100)}
+		for n, more := 1, true; more; n++ {
+			w.clear()
+			w.fill()
+			at, taken := 0, ""
+			_, err := w.runner(func(step string) {
+				if at++; at < n || taken != "" || underLock(step) {
+					return
+				}
+				taken = step
+				w.expire()
+				_, err := w.runner(nil).Run(context.Background())
+				if err == nil {
+					_, err = w.runner(nil).Restore(context.Background(), whole)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}).Run(t.Context())
+			if more = at >= n; !more {
+				break
+			}
+			when := fmt.Sprintf("overtaken before step %d, %s", n, taken)
+			if taken != "acquire" && taken != "release" && taken != "announce" {
+				require.ErrorIs(t, err, ErrLeaseLost, when)
+			}
+			w.requireWhole(when)
+			_, err = w.runner(nil).Run(t.Context())
+			require.NoError(t, err, when)
+			w.requireWhole(when)
+			w.requireSettled(when)
+		}
+	})
+}
+
+func TestOneOfTwoRunnersRuns(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		dsn := fresh()
+		w := newWorld(t, open(t, dsn))
+		w.fill()
+		inside, finish := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.runner(func(step string) {
+				if step == "copy" {
+					once.Do(func() {
+						close(inside)
+						<-finish
+					})
+				}
+			}).Run(t.Context())
+			ended <- err
+		}()
+		<-inside
+		other := newRunnerOn(t, open(t, dsn), w)
+		for range 3 {
+			_, err := other.Run(t.Context())
+			require.ErrorIs(t, err, ErrHeld)
+			require.Equal(t, rollcall.CodeConflict, rollcall.CodeOf(err))
+			require.ErrorContains(t, err, "process")
+			_, err = other.Restore(t.Context(), rollcall.DayRange{From: 0, To: 1})
+			require.ErrorIs(t, err, ErrHeld)
+		}
+		close(finish)
+		require.NoError(t, <-ended)
+		w.requireSettled("after the first")
+		run, err := other.Run(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, run.RowsWritten)
+	})
+}
+
+func newRunnerOn(t *testing.T, db *DB, w *world) *Runner {
+	t.Helper()
+	r, err := NewRunner(db, w.hot, RunnerOptions{KeepHot: keepHot, Clock: w.clock, Departures: w.log})
+	require.NoError(t, err)
+	return r
+}
+
+// TestAnArchiveThatLostRowsKeepsDaysHot deletes a row behind the runner's back.
+func TestAnArchiveThatLostRowsKeepsDaysHot(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		w.mark("ann", "user", w.today(-9))
+		w.mark("bob", "user", w.today(-9))
+		_, err := w.runner(nil).Run(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, w.db.EraseUser(t.Context(), "bob"))
+		w.clock.Advance(3 * 24 * 3600e9)
+		run, err := w.runner(nil).Run(t.Context())
+		require.ErrorIs(t, err, ErrDiffers)
+		require.ErrorContains(t, err, "1 users")
+		require.Equal(t, Failed, run.State)
+		require.Len(t, w.hot.all(), 2, "nothing was dropped")
+		w.requireWhole("after a run that failed")
+		w.mark("bob", "user", w.today(-1)) // the row is written again, of what is hot
+		_, err = w.runner(nil).Run(t.Context())
+		if err != nil { // unless the day is of another month
+			require.ErrorIs(t, err, ErrDiffers)
+		}
+		w.requireWhole("later")
+	})
+}
+
+func TestRestore(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		w.fill()
+		_, err := w.runner(nil).Run(t.Context())
+		require.NoError(t, err)
+		whole := rollcall.DayRange{From: w.today(-200), To: w.today(0)}
+		_, err = w.runner(nil).Restore(t.Context(), rollcall.DayRange{From: 5, To: 4})
+		requireCode(t, rollcall.CodeInvalidArgument, err)
+		done, err := w.runner(nil).Restore(t.Context(), whole)
+		require.NoError(t, err)
+		require.Positive(t, done.Days)
+		require.Positive(t, done.Rows)
+		require.Equal(t, w.truth, w.hot.all(), "all is hot again")
+		_, departed := w.archived()
+		require.Empty(t, departed)
+		for n := 1; ; n++ {
+			_, err := w.runner(nil).Run(t.Context())
+			require.NoError(t, err)
+			w.requireSettled("dropped again")
+			at := until(n, func(step func(string)) { _, _ = w.runner(step).Restore(t.Context(), whole) })
+			if at == "" {
+				break
+			}
+			w.requireWhole("killed before " + at)
+			w.expire()
+			_, err = w.runner(nil).Restore(t.Context(), whole)
+			require.NoError(t, err)
+			require.Equal(t, w.truth, w.hot.all())
+		}
+	})
+}
+
+func TestARunThatIsToldToStopSaysSo(t *testing.T) {
+	w := newWorld(t, open(t, "sqlite:"+filepath.Join(t.TempDir(), "a.db")))
+	w.fill()
+	ctx, cancel := context.WithCancel(t.Context())
+	run, err := w.runner(func(step string) {
+		if step == "settle" {
+			cancel()
+		}
+	}).Run(ctx)
+	require.Error(t, err)
+	require.True(t, errors.Is(err, context.Canceled), "%v", err)
+	require.Equal(t, Failed, run.State)
+	w.requireWhole("stopped")
+	_, err = w.runner(nil).Run(t.Context())
+	require.NoError(t, err, "the lease was released")
+	w.requireSettled("after that")
+}

@@ -1,0 +1,182 @@
+package enginetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rollcall/rollcall"
+)
+
+// book is attendance by kind in the plainest form; "" is all kinds.
+type book map[string]roster
+
+func newBook(kinds ...string) book {
+	b := book{"": {}}
+	for _, k := range kinds {
+		b[k] = roster{}
+	}
+	return b
+}
+
+func (b book) add(m rollcall.Mark) {
+	b[m.Kind].add(m.User, m.Day)
+	b[""].add(m.User, m.Day)
+}
+
+// remove takes a mark out; false if there was none.
+func (b book) remove(m rollcall.Mark) bool {
+	if !b[m.Kind][m.Day][m.User] {
+		return false
+	}
+	b[m.Kind].remove(m.User, m.Day)
+	for kind, r := range b {
+		if kind != "" && r[m.Day][m.User] {
+			return true
+		}
+	}
+	b[""].remove(m.User, m.Day)
+	return true
+}
+
+func (b book) erase(user string) {
+	for _, r := range b {
+		for d := range maps.Clone(r) {
+			r.remove(user, d)
+		}
+	}
+}
+
+func (r roster) remove(user string, d rollcall.Day) {
+	if delete(r[d], user); len(r[d]) == 0 {
+		delete(r, d)
+	}
+}
+
+// marks returns all marks of a kind, in order.
+func (r roster) marks(kind string) []rollcall.Mark {
+	var out []rollcall.Mark
+	for _, d := range slices.Sorted(keys(r)) {
+		for _, u := range slices.Sorted(maps.Keys(r[d])) {
+			out = append(out, rollcall.Mark{User: u, Kind: kind, Day: d})
+		}
+	}
+	return out
+}
+
+func (r roster) days(user string, span rollcall.DayRange) []rollcall.Day {
+	var out []rollcall.Day
+	for d := span.From; d <= span.To; d++ {
+		if r[d][user] {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (r roster) activeDays(span rollcall.DayRange) []int {
+	out := []int{0}
+	for u := range r.union(span.From, span.To) {
+		n := len(r.days(u, span))
+		for len(out) <= n {
+			out = append(out, 0)
+		}
+		out[n]++
+	}
+	return out
+}
+
+func (r roster) every(span rollcall.DayRange) []string {
+	out := []string{}
+	for u := range r.union(span.From, span.To) {
+		if len(r.days(u, span)) == int(span.To-span.From)+1 {
+			out = append(out, u)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// asks requires of every question about a range the answer that a book gives.
+func (h *harness) asks(b book, span rollcall.DayRange) {
+	for _, kind := range slices.Sorted(maps.Keys(b)) {
+		h.asksCounts(b[kind], kind, span)
+		h.asksUsers(b[kind], kind, span)
+		h.asksCohorts(b[kind], kind, span)
+	}
+}
+
+// asksCounts requires the figures of days.
+func (h *harness) asksCounts(r roster, kind string, span rollcall.DayRange) {
+	for _, mau := range []rollcall.MAU{rollcall.MAU28, rollcall.MAU30, rollcall.MAUMonth} {
+		q := rollcall.SeriesQuery{Range: span, Kind: kind, MAU: mau}
+		got, err := h.roll.Series(h.ctx, q)
+		h.NoError(err)
+		h.Equal(r.series(q), got, "series of %q by %s", kind, mau)
+	}
+	got, err := h.roll.ActiveDays(h.ctx, kind, span)
+	h.NoError(err)
+	for len(got) > 1 && got[len(got)-1] == 0 { // how far the zeros go is the engine's choice
+		got = got[:len(got)-1]
+	}
+	h.Equal(r.activeDays(span), got, "active days of %q", kind)
+	whole, ok, err := h.roll.AttendanceSpan(h.ctx, kind)
+	h.NoError(err)
+	h.Equal(len(r) > 0, ok, "span of %q", kind)
+	if ok {
+		days := slices.Sorted(keys(r))
+		h.Equal(rollcall.DayRange{From: days[0], To: days[len(days)-1]}, whole, "span of %q", kind)
+	}
+}
+
+// asksUsers requires who was there, and when.
+func (h *harness) asksUsers(r roster, kind string, span rollcall.DayRange) {
+	h.Equal(r.every(span), append([]string{}, h.active(kind, rollcall.MatchEvery, span.From, span.To)...), "every day of %q", kind)
+	any := slices.Sorted(maps.Keys(r.union(span.From, span.To)))
+	h.Equal(append([]string{}, any...), append([]string{}, h.active(kind, rollcall.MatchAny, span.From, span.To)...), "any day of %q", kind)
+	streaks := r.streaks(span, h.roll.Today())
+	for _, limit := range []int{3, 1000} {
+		got, err := h.roll.Streaks(h.ctx, kind, span, limit)
+		h.NoError(err)
+		h.Equal(append([]rollcall.UserStreak{}, streaks[:min(limit, len(streaks))]...), append([]rollcall.UserStreak{}, got...), "streaks of %q", kind)
+	}
+	ever := rollcall.DayRange{From: h.roll.Today() - 400, To: h.roll.Today()}
+	for i, user := range any {
+		if i%7 != 0 {
+			continue
+		}
+		got, err := h.roll.Attended(h.ctx, user, kind, span)
+		h.NoError(err)
+		want := rollcall.Attended{Days: r.days(user, span), Streak: rollcall.StreakOf(r.days(user, ever), h.roll.Today())}
+		h.Equal(want, got, "the days of %s of %q", user, kind)
+	}
+}
+
+// asksCohorts requires retention and life cycle, of periods enough to fill the
+// range but no more than a month of days.
+func (h *harness) asksCohorts(r roster, kind string, span rollcall.DayRange) {
+	for _, period := range []rollcall.Period{rollcall.PeriodDay, rollcall.PeriodWeek, rollcall.PeriodMonth} {
+		within := span
+		if period == rollcall.PeriodDay {
+			within.From = max(span.From, span.To-20)
+		}
+		cycle := rollcall.LifecycleQuery{Range: within, Kind: kind, Period: period}
+		rows, err := h.roll.Lifecycle(h.ctx, cycle)
+		h.NoError(err)
+		h.Equal(r.lifecycle(cycle), rows, "life cycle of %q by %s", kind, period)
+		if len(r) == 0 {
+			continue
+		}
+		for _, cohort := range []rollcall.Cohort{rollcall.CohortFirst, rollcall.CohortRecurring} {
+			for _, measure := range []rollcall.Measure{rollcall.MeasureOn, rollcall.MeasureOnOrAfter} {
+				q := rollcall.RetentionQuery{Range: within, Kind: kind, Period: period, Cohort: cohort, Measure: measure}
+				got, err := h.engine.Retention(h.ctx, q)
+				h.NoError(err)
+				for i := range got {
+					got[i].Complete = nil
+				}
+				h.Equal(r.retention(q), got, fmt.Sprintf("retention of %q by %s, %s, %s", kind, period, cohort, measure))
+			}
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package enginetest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollcall/rollcall"
+)
+
+func archivalTests() []test {
+	return []test{
+		{"changed maps are listed as they are now, also empty ones, until they are settled", changedListed},
+		{"a walk of changed maps from cursor to cursor lists each once", changedWalk},
+		{"a map that changed again is not settled", settleChanged},
+		{"hot days are listed with their users, by kind, then day", hotDays},
+		{"a day departs with its marks, and is not departed again", departDay},
+		{"a day with a map that is not settled stays", departUnsettled},
+		{"every figure is as before, whichever days departed", departFigures},
+		{"a late mark of a departed day counts, and departs in its turn", departLate},
+		{"a mark of a departed day is taken back", departUnmark},
+		{"a first day that is taken back is sought in the archive", departFirst},
+		{"an erased user is gone from departed days, and a new one has none", departErase},
+		{"days that left are as they were after a restart at any step", departRestart},
+		{"without the archive what is hot is answered, and nothing else", departAway},
+		{"series and first days do not ask the archive", departHotFigures},
+		{"readmitted days are as they were, and no change", readmitted},
+		{"random marks, departures and returns are as plain sets", departRandom},
+		{"civil days of zones depart as they are", departZones},
+	}
+}
+
+// shelved begins again with an empty store and an archive.
+func (h *harness) shelved() *shelf {
+	s := newShelf()
+	h.fresh(rollcall.Options{Archive: s})
+	return s
+}
+
+// changed returns all changed maps, by kind, month and user.
+func (h *harness) changed(limit int) []rollcall.MonthMap {
+	var out []rollcall.MonthMap
+	for cursor, steps := "", 0; ; steps++ {
+		page, next, err := h.engine.Changed(h.ctx, cursor, limit)
+		h.NoError(err)
+		h.LessOrEqual(len(page), limit)
+		h.Less(steps, 100_000, "the walk ends")
+		out = append(out, page...)
+		if next == "" {
+			break
+		}
+		cursor = next
+	}
+	slices.SortFunc(out, compareMaps)
+	return out
+}
+
+func compareMaps(a, b rollcall.MonthMap) int {
+	if c := strings.Compare(a.Kind, b.Kind); c != 0 {
+		return c
+	}
+	if a.Month != b.Month {
+		return int(a.Month - b.Month)
+	}
+	return strings.Compare(a.User, b.User)
+}
+
+// settle copies what changed to the shelf.
+func (h *harness) settle(s *shelf) {
+	maps := h.changed(50)
+	s.copy(maps)
+	n, err := h.engine.Settle(h.ctx, maps)
+	h.NoError(err)
+	h.Zero(n)
+	h.Empty(h.changed(50))
+}
+
+// depart lets a day go as a run of the archive does.
+func (h *harness) depart(s *shelf, kind string, day rollcall.Day) int {
+	s.note(kind, day, true)
+	n, left, err := h.engine.Depart(h.ctx, kind, day)
+	h.NoError(err)
+	h.True(left)
+	return n
+}
+
+// readmit calls back all days that departed.
+func (h *harness) readmit(s *shelf) {
+	for some := range slices.Chunk(s.listed(), 40) {
+		h.NoError(h.engine.Readmit(h.ctx, some))
+	}
+	for m := range maps.Clone(s.departed) {
+		s.note(m.Kind, m.Day, false)
+	}
+}
+
+func (h *harness) hotDays() []rollcall.Departure {
+	days, err := h.engine.HotDays(h.ctx)
+	h.NoError(err)
+	return days
+}
+
+func (h *harness) unmarked(want int, marks ...rollcall.Mark) {
+	n, err := h.roll.Unmark(h.ctx, true, marks...)
+	h.NoError(err)
+	h.Equal(want, n)
+}
+
+func monthMap(user, kind string, month rollcall.Month, days ...int) rollcall.MonthMap {
+	m := rollcall.MonthMap{User: user, Kind: kind, Month: month}
+	for _, d := range days {
+		m.Days |= 1 << (d - 1)
+	}
+	return m
+}
+
+func changedListed(h *harness) {
+	h.Empty(h.changed(10))
+	staff := rollcall.Mark{User: "alice", Kind: "staff", Day: h.roll.Today()}
+	h.mark(h.on("alice", 0), h.on("alice", -1), h.on("alice", -4), h.on("bob", -40), staff)
+	h.login("carol")
+	want := []rollcall.MonthMap{
+		monthMap("alice", "staff", 202603, 4),
+		monthMap("bob", "user", 202601, 23),
+		monthMap("alice", "user", 202602, 28),
+		monthMap("alice", "user", 202603, 3, 4),
+		monthMap("carol", "user", 202603, 4),
+	}
+	h.Equal(want, h.changed(10))
+	h.restart()
+	h.Equal(want, h.changed(10))
+	h.unmarked(2, h.on("bob", -40), h.on("alice", -1))
+	want[1].Days, want[3].Days = 0, 1<<3
+	h.Equal(want, h.changed(10), "an empty map has to be told as well")
+	n, err := h.engine.Settle(h.ctx, want[1:])
+	h.NoError(err)
+	h.Zero(n)
+	h.Equal(want[:1], h.changed(10))
+	h.restart()
+	h.Equal(want[:1], h.changed(10))
+	h.mark(h.on("alice", 0))
+	h.Equal(want[:1], h.changed(10), "a mark that stands is no change")
+	h.unmarked(0, h.on("nobody", 0), h.on("alice", -2))
+	h.Equal(want[:1], h.changed(10), "nor is one that is not there")
+	h.mark(h.on("bob", -41))
+	h.Equal([]rollcall.MonthMap{want[0], monthMap("bob", "user", 202601, 22)}, h.changed(10))
+	h.erase("bob")
+	h.Equal(want[:1], h.changed(10), "nothing is left of who was erased")
+}
+
+func changedWalk(h *harness) {
+	b := h.populate(70)
+	want := h.changed(1000)
+	h.NotEmpty(want)
+	for _, m := range want {
+		r := b[m.Kind]
+		for _, d := range m.Month.Days(m.Month.Mask()) {
+			h.Equal(r[d][m.User], m.Days&rollcall.Bit(d) != 0, "%s of %s on %s", m.User, m.Kind, d)
+		}
+	}
+	for _, limit := range []int{1, 7, 64} {
+		h.Equal(want, h.changed(limit))
+	}
+	var settled int // while the walk is under way, as a copy does it
+	for cursor := ""; ; {
+		page, next, err := h.engine.Changed(h.ctx, cursor, 13)
+		h.NoError(err)
+		n, err := h.engine.Settle(h.ctx, page)
+		h.NoError(err)
+		h.Zero(n)
+		settled += len(page)
+		if next == "" {
+			break
+		}
+		cursor = next
+	}
+	h.Equal(len(want), settled)
+	h.Empty(h.changed(10))
+}
+
+func settleChanged(h *harness) {
+	h.mark(h.on("alice", 0), h.on("bob", 0), h.on("carol", 0), h.on("dave", 0))
+	before := h.changed(10)
+	h.mark(h.on("alice", -1))
+	h.unmarked(1, h.on("bob", 0))
+	h.unmarked(1, h.on("carol", 0))
+	h.mark(h.on("carol", 0)) // and is as it was
+	h.erase("dave")
+	n, err := h.engine.Settle(h.ctx, before)
+	h.NoError(err)
+	h.Equal(2, n)
+	h.Equal([]rollcall.MonthMap{monthMap("alice", "user", 202603, 3, 4), monthMap("bob", "user", 202603)}, h.changed(10))
+	n, err = h.engine.Settle(h.ctx, []rollcall.MonthMap{monthMap("nobody", "user", 202603, 1), monthMap("alice", "none", 202603, 1)})
+	h.NoError(err)
+	h.LessOrEqual(n, 1, "maps of nobody wait for nothing")
+}
+
+func hotDays(h *harness) {
+	h.Empty(h.hotDays())
+	today := h.roll.Today()
+	h.mark(h.on("alice", 0), h.on("bob", 0), h.on("carol", 0), h.on("alice", -1), h.on("bob", -70),
+		rollcall.Mark{User: "alice", Kind: "staff", Day: today})
+	h.unmarked(1, h.on("alice", -1))
+	want := []rollcall.Departure{
+		{Kind: "staff", Day: today, Users: 1}, {Kind: "user", Day: today - 70, Users: 1}, {Kind: "user", Day: today, Users: 3},
+	}
+	h.Equal(want, h.hotDays())
+	h.restart()
+	h.Equal(want, h.hotDays())
+}
+
+func departDay(h *harness) {
+	s := h.shelved()
+	today := h.roll.Today()
+	for _, u := range numbered("u", 100) {
+		h.mark(h.on(u, -50), h.on(u, -49))
+	}
+	h.mark(rollcall.Mark{User: "u0003", Kind: "staff", Day: today - 50})
+	h.settle(s)
+	h.Equal(100, h.depart(s, "user", today-50))
+	h.Equal([]rollcall.Departure{{Kind: "staff", Day: today - 50, Users: 1}, {Kind: "user", Day: today - 49, Users: 100}}, h.hotDays())
+	h.Empty(h.changed(10), "that a day left is no change")
+	h.Zero(h.depart(s, "user", today-50))
+	h.Zero(h.depart(s, "user", today-51))
+	h.Zero(h.depart(s, "none", today-50))
+	h.Len(h.active("", rollcall.MatchEvery, today-50, today-49), 100)
+	days, err := h.engine.Days(h.ctx, "u0003", "", rollcall.DayRange{From: today - 60, To: today})
+	h.NoError(err)
+	h.Equal([]rollcall.Day{today - 50, today - 49}, days, "the mark of the other kind is hot")
+	days, err = h.engine.Days(h.ctx, "u0004", "", rollcall.DayRange{From: today - 60, To: today})
+	h.NoError(err)
+	h.Equal([]rollcall.Day{today - 49}, days)
+}
+
+func departUnsettled(h *harness) {
+	s := h.shelved()
+	today := h.roll.Today()
+	users := numbered("u", 60)
+	for _, u := range users {
+		h.mark(h.on(u, -50))
+	}
+	h.settle(s)
+	h.mark(h.on("u0007", -49)) // of the same month
+	s.note("user", today-50, true)
+	n, left, err := h.engine.Depart(h.ctx, "user", today-50)
+	h.NoError(err)
+	h.False(left)
+	h.Less(n, 60)
+	h.Equal(users, h.active("", rollcall.MatchAny, today-50, today-50))
+	hot := 0
+	for _, d := range h.hotDays() {
+		if d.Day == today-50 {
+			hot = d.Users
+		}
+	}
+	h.Equal(60, n+hot, "a partition lets all its marks go or none")
+	h.Positive(hot)
+	h.settle(s)
+	h.Equal(hot, h.depart(s, "user", today-50))
+	h.Equal(users, h.active("", rollcall.MatchAny, today-50, today-50))
+	h.Equal([]string{"u0007"}, h.active("", rollcall.MatchEvery, today-50, today-49))
+}

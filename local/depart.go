@@ -1,0 +1,189 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/dayset"
+)
+
+var _ rollcall.Locator = (*Engine)(nil)
+
+// HotDays implements [rollcall.Archival].
+func (e *Engine) HotDays(ctx context.Context) ([]rollcall.Departure, error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	users := make(map[dayID]int)
+	for _, p := range e.parts {
+		if err := ctx.Err(); err != nil {
+			return nil, cutShort(err)
+		}
+		p.mu.RLock()
+		for id, set := range p.days.sets {
+			users[id] += int(set.GetCardinality())
+		}
+		p.mu.RUnlock()
+	}
+	names := e.kinds.all()
+	out := make([]rollcall.Departure, 0, len(users))
+	for id, n := range users {
+		out = append(out, rollcall.Departure{Kind: names[id.kind], Day: rollcall.Day(id.day), Users: n})
+	}
+	slices.SortFunc(out, func(a, b rollcall.Departure) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.Day, b.Day))
+	})
+	return out, nil
+}
+
+// Depart implements [rollcall.Archival]. The figures that the day is part of are
+// made and stored before it goes.
+func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (users int, left bool, err error) {
+	if err := e.writes(); err != nil {
+		return 0, false, err
+	}
+	kinds := e.kinds.of(kind)
+	if kind == "" || len(kinds) == 0 {
+		return 0, true, nil
+	}
+	id := dayID{kinds[0], int32(day)}
+	if err := e.closeDay(ctx, kind, id.day); err != nil {
+		return 0, false, err
+	}
+	e.departed.leaving.Lock()
+	defer e.departed.leaving.Unlock()
+	// What is read back from now on has all that leaves: it is in the archive.
+	e.departed.list.stale.Add(1)
+	e.forgetMonths(map[monthID]bool{id.month(): true})
+	left = true
+	var units []*unit
+	for _, p := range e.parts {
+		if err = ctx.Err(); err != nil {
+			err = cutShort(err)
+			break
+		}
+		u, n, gone, perr := p.depart(id)
+		if err = perr; err != nil {
+			break
+		}
+		units = append(units, u)
+		users += n
+		left = left && gone
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return users, left && err == nil, err
+}
+
+// depart takes a day out of a partition, unless the map of one of its users has
+// changed since it was settled.
+func (p *partition) depart(id dayID) (u *unit, users int, left bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := &p.days
+	u = p.begin()
+	set := t.sets[id]
+	if set == nil {
+		return u, 0, true, nil
+	}
+	if changed := t.changed[id.month()]; changed != nil && changed.Intersects(set) {
+		return u, 0, false, nil
+	}
+	fresh := set.Clone()
+	fresh.AndNot(t.away)
+	prefix := newKey(tabDay, 8).u8(p.index).u8(id.kind).u32(uint32(id.day))
+	err = errors.Join(
+		u.batch.DeleteRange(prefix, prefix.after(), nil),
+		mergeNumbers(u.batch, dayset.AppendAdd, fresh.ToArray(), func(c uint8) key { return awayKey(p.index, c) }),
+		u.batch.Set(departedKey(id), nil, nil))
+	if err != nil {
+		return nil, 0, false, u.drop(err)
+	}
+	if err := u.apply(); err != nil {
+		return nil, 0, false, err
+	}
+	delete(t.sets, id)
+	t.away.Or(fresh)
+	p.eng.departed.add(id)
+	p.eng.departed.moves.Add(1)
+	return u, int(set.GetCardinality()), true, nil
+}
+
+// Readmit implements [rollcall.Archival].
+func (e *Engine) Readmit(ctx context.Context, maps []rollcall.MonthMap) error {
+	if err := e.writes(); err != nil {
+		return err
+	}
+	var marks []rollcall.Mark
+	for _, m := range maps {
+		for _, day := range m.Month.Days(m.Days) {
+			marks = append(marks, rollcall.Mark{User: m.User, Kind: m.Kind, Day: day})
+		}
+	}
+	if err := e.knowKinds(marks); err != nil {
+		return err
+	}
+	e.departed.leaving.Lock()
+	defer e.departed.leaving.Unlock()
+	e.departed.list.stale.Add(1)
+	var units []*unit
+	var err error
+	for i, some := range e.shares(marks) {
+		if len(some.marks) == 0 {
+			continue
+		}
+		if err = ctx.Err(); err != nil {
+			err = cutShort(err)
+			break
+		}
+		var u *unit
+		if u, _, err = e.parts[i].mark(0, some, readmitting); err != nil {
+			break
+		}
+		units = append(units, u)
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return err
+}
+
+// AllHot implements [rollcall.Locator].
+func (e *Engine) AllHot(_ context.Context, user string) (bool, error) {
+	if err := e.open(); err != nil {
+		return false, err
+	}
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	n, ok := p.find(user)
+	return !ok || !p.days.away.Contains(n), nil
+}
+
+// announcer is the partition whose units carry the events about no user.
+const announcer = 0
+
+// Announce implements [rollcall.Archival].
+func (e *Engine) Announce(_ context.Context, at time.Time, run rollcall.ArchiveRun) error {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return err
+	}
+	p := e.parts[announcer]
+	p.mu.Lock()
+	u := p.begin()
+	ev := run.Event(timeOf(p.advance(now)))
+	u.event(ev.Type, ev.At.UnixMilli(), "", ev)
+	err = u.apply()
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return u.wait()
+}

@@ -1,0 +1,59 @@
+package local
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/recall"
+)
+
+// eraseMarks removes all that days hold of a number, and the figures that it was
+// part of. The archive is not the engine's to erase from.
+func (p *partition) eraseMarks(b *pebble.Batch, n uint32) error {
+	t := &p.days
+	remove := func(k key) error { return b.Merge(k, dayset.AppendRemove(nil, []uint16{uint16(n)}), nil) }
+	container := uint8(n >> 16)
+	var err error
+	for id, set := range t.sets {
+		if !set.Contains(n) {
+			continue
+		}
+		err = errors.Join(err, remove(dayKey(p.index, id.kind, id.day, container)), p.eng.kept.reopen(b, id))
+		t.remove(id, n)
+	}
+	if t.away.Contains(n) {
+		// Which days they were there on is known to the archive alone, but for
+		// the first.
+		if first, ok := t.firstOfAny(allOf(len(t.first)), n); ok {
+			err = errors.Join(err, p.eng.kept.reopenFrom(b, first))
+		}
+		err = errors.Join(err, remove(awayKey(p.index, container)))
+		t.away.Remove(n)
+		// The number may be another's soon, whose marks those read back are not.
+		p.eng.departed.months.Forget(func(recall.Key) bool { return false })
+	}
+	for m, set := range t.changed {
+		if set.Contains(n) {
+			err = errors.Join(err, remove(changedKey(p.index, m, container)))
+			t.unflag(m, n)
+		}
+	}
+	for k := range t.first {
+		if day, ok := t.first[k].get(n); ok {
+			err = errors.Join(err, remove(firstKey(p.index, uint8(k), day, container)))
+			t.first[k].clear(n)
+		}
+	}
+	return err
+}
+
+// allOf returns the first n kinds.
+func allOf(n int) []uint8 {
+	out := make([]uint8, n)
+	for i := range out {
+		out[i] = uint8(i)
+	}
+	return out
+}

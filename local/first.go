@@ -1,0 +1,205 @@
+package local
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall/internal/column"
+	"github.com/rollcall/rollcall/internal/dayset"
+)
+
+// firstDays holds on which day each number was first seen, of one kind. Days
+// that departed count: their users keep the days they have here.
+type firstDays struct {
+	near column.Column[uint16] // day + 1; 0 for never, farDay for one in far
+	far  map[uint32]int32      // days that two bytes do not hold, past the year 2149
+}
+
+const farDay = math.MaxUint16
+
+func (f *firstDays) get(n uint32) (day int32, ok bool) {
+	switch v := f.near.Get(n); v {
+	case 0:
+		return 0, false
+	case farDay:
+		return f.far[n], true
+	default:
+		return int32(v) - 1, true
+	}
+}
+
+func (f *firstDays) set(n uint32, day int32) {
+	f.clear(n)
+	if day >= 0 && day < farDay-1 {
+		f.near.Set(n, uint16(day+1))
+		return
+	}
+	if f.far == nil {
+		f.far = make(map[uint32]int32)
+	}
+	f.near.Set(n, farDay)
+	f.far[n] = day
+}
+
+func (f *firstDays) clear(n uint32) {
+	f.near.Set(n, 0)
+	if f.far != nil {
+		delete(f.far, n)
+	}
+}
+
+func (f *firstDays) bytes() int { return f.near.Bytes() + 32*len(f.far) }
+
+// firstOf returns the day a number was first seen on, of a kind.
+func (t *dayTable) firstOf(kind uint8, n uint32) (int32, bool) {
+	if int(kind) >= len(t.first) {
+		return 0, false
+	}
+	return t.first[kind].get(n)
+}
+
+// firstOfAny returns the day a number was first seen on, of some kinds.
+func (t *dayTable) firstOfAny(kinds []uint8, n uint32) (first int32, ok bool) {
+	for _, k := range kinds {
+		if d, seen := t.firstOf(k, n); seen && (!ok || d < first) {
+			first, ok = d, true
+		}
+	}
+	return first, ok
+}
+
+// known reports whether a number has any mark, here or in the archive.
+func (t *dayTable) known(n uint32) bool {
+	for k := range t.first {
+		if _, ok := t.first[k].get(n); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *dayTable) setFirst(kind uint8, n uint32, day int32) {
+	for int(kind) >= len(t.first) {
+		t.first = append(t.first, firstDays{})
+	}
+	t.first[kind].set(n, day)
+}
+
+// notLaterThan sets the first day of numbers who were not seen before it.
+func (t *dayTable) notLaterThan(id dayID, numbers []uint32) {
+	for _, n := range numbers {
+		if first, ok := t.firstOf(id.kind, n); !ok || id.day < first {
+			t.setFirst(id.kind, n, id.day)
+		}
+	}
+}
+
+// firstMove is a first day that changes: from one day, or never, to another, or
+// never.
+type firstMove struct {
+	kind     uint8
+	n        uint32
+	from, to int32
+	had, has bool
+}
+
+// putFirsts puts first days that change into a batch.
+func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstMove) error {
+	type entry struct {
+		id dayID
+		n  uint32
+	}
+	put := func(entries []entry, op operation) error {
+		slices.SortFunc(entries, func(x, y entry) int {
+			return cmp.Or(cmp.Compare(x.id.kind, y.id.kind), cmp.Compare(x.id.day, y.id.day), cmp.Compare(x.n, y.n))
+		})
+		var numbers []uint32
+		for len(entries) > 0 {
+			id, n := entries[0].id, 0
+			numbers = numbers[:0]
+			for ; n < len(entries) && entries[n].id == id; n++ {
+				numbers = append(numbers, entries[n].n)
+			}
+			if err := mergeNumbers(b, op, numbers, func(c uint8) key { return firstKey(t.p.index, id.kind, id.day, c) }); err != nil {
+				return err
+			}
+			entries = entries[n:]
+		}
+		return nil
+	}
+	var gone, come []entry
+	for _, m := range moves {
+		if m.had {
+			gone = append(gone, entry{dayID{m.kind, m.from}, m.n})
+		}
+		if m.has {
+			come = append(come, entry{dayID{m.kind, m.to}, m.n})
+		}
+	}
+	if err := put(gone, dayset.AppendRemove); err != nil {
+		return err
+	}
+	return put(come, dayset.AppendAdd)
+}
+
+// moveFirsts makes in memory the change that putFirsts put into a batch.
+func (t *dayTable) moveFirsts(moves []firstMove) {
+	for _, m := range moves {
+		if m.has {
+			t.setFirst(m.kind, m.n, m.to)
+		} else {
+			t.first[m.kind].clear(m.n)
+		}
+	}
+}
+
+// operation makes an operation on a set of some numbers of a container, as
+// [dayset.AppendAdd] does.
+type operation = func(dst []byte, low []uint16) []byte
+
+// mergeNumbers puts an operation on numbers, ascending, into a batch: a record
+// for each container, under the key that keyOf makes of it.
+func mergeNumbers(b *pebble.Batch, op operation, numbers []uint32, keyOf func(container uint8) key) error {
+	var low []uint16
+	var v []byte
+	for len(numbers) > 0 {
+		container := uint8(numbers[0] >> 16)
+		low = low[:0]
+		for len(numbers) > 0 && uint8(numbers[0]>>16) == container {
+			low = append(low, uint16(numbers[0]))
+			numbers = numbers[1:]
+		}
+		v = op(v[:0], low)
+		if err := b.Merge(keyOf(container), v, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newcomers are the numbers of a partition by the day they were first seen on.
+type newcomers map[int32]*roaring.Bitmap
+
+// newcomers returns who was first seen, of some kinds, in a range of days.
+func (v dayView) newcomers(from, to int32) newcomers {
+	byDay := make(map[int32][]uint32)
+	for n := range v.t.p.dir.Limit() {
+		if day, ok := v.t.firstOfAny(v.kinds, n); ok && from <= day && day <= to {
+			byDay[day] = append(byDay[day], n)
+		}
+	}
+	out := make(newcomers, len(byDay))
+	for day, numbers := range byDay {
+		out[day] = roaring.BitmapOf(numbers...)
+	}
+	return out
+}
+
+// Set implements [dayset.Source].
+func (n newcomers) Set(day int32) *roaring.Bitmap { return n[day] }
+
+func (n newcomers) between(from, to int32) *roaring.Bitmap { return dayset.Any(n, from, to) }

@@ -1,0 +1,187 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
+// gets another first day, for which the archive is asked if they have marks
+// there.
+func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (int, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	var units []*unit
+	for i, some := range e.shares(marks) {
+		if len(some.marks) == 0 {
+			continue
+		}
+		var u *unit
+		var n int
+		if u, n, err = e.parts[i].unmarkAll(ctx, now, some); err != nil {
+			break
+		}
+		total += n
+		units = append(units, u)
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return total, err
+}
+
+// archived are the departed days of users of a kind, by the archive.
+type archived map[userKind][]int32
+
+type userKind struct {
+	user string
+	kind uint8
+}
+
+// unmarkAll takes marks back, having asked the archive for whatever is needed.
+func (p *partition) unmarkAll(ctx context.Context, now int64, s share) (*unit, int, error) {
+	known := make(archived)
+	for {
+		u, n, need, err := p.unmark(now, s, known)
+		if err != nil || len(need) == 0 {
+			return u, n, err
+		}
+		for _, who := range need {
+			if known[who], err = p.eng.archivedDays(ctx, who); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+}
+
+// archivedDays asks the archive for the departed days of a user of a kind.
+func (e *Engine) archivedDays(ctx context.Context, who userKind) ([]int32, error) {
+	const first, last = 197001, 999912
+	days, err := e.departedIn(ctx, []uint8{who.kind}, int32(rollcall.Month(first).Day(1)), int32(rollcall.Month(last).Day(31)))
+	if err != nil || len(days) == 0 {
+		return []int32{}, err
+	}
+	rows, err := e.settings.Archive.User(ctx, who.user, e.kinds.all()[who.kind], first, last)
+	if err != nil {
+		return nil, noArchive(ctx, err)
+	}
+	out := []int32{}
+	for _, row := range rows {
+		for _, day := range row.Month.Days(row.Days) {
+			if _, left := slices.BinarySearchFunc(days, dayID{who.kind, int32(day)}, compareDays); left {
+				out = append(out, int32(day))
+			}
+		}
+	}
+	return out, nil
+}
+
+// unmark takes marks back, unless the archive has to be asked first: then it
+// says for whom.
+func (p *partition) unmark(now int64, s share, known archived) (*unit, int, []userKind, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.advance(now)
+	u := p.begin()
+	numbers, _, err := p.numbers(u.batch, s, false)
+	if err != nil {
+		return nil, 0, nil, u.drop(err)
+	}
+	asked, err := p.markSteps(s, numbers)
+	if err != nil {
+		return nil, 0, nil, u.drop(err)
+	}
+	moves, need := p.refirst(asked, known)
+	if len(need) > 0 {
+		return nil, 0, need, u.drop(nil)
+	}
+	steps, err := p.days.putAll(u.batch, slices.Clone(asked), unmarking)
+	if err == nil {
+		err = p.days.putFirsts(u.batch, moves)
+	}
+	if err == nil {
+		err = p.unmarkAway(u, asked)
+	}
+	if err != nil {
+		return nil, 0, nil, u.drop(err)
+	}
+	if err := u.apply(); err != nil {
+		return nil, 0, nil, err
+	}
+	p.days.change(steps, unmarking)
+	p.days.moveFirsts(moves)
+	return u, len(steps), nil, nil
+}
+
+// unmarkAway sees to marks that may be in the archive, of days that departed:
+// what was read back of them, and the figures they were part of, count them.
+func (p *partition) unmarkAway(u *unit, asked []markStep) error {
+	stale := make(map[monthID]bool)
+	for _, s := range asked {
+		if !p.eng.departed.has(s.set()) || !p.days.away.Contains(s.user()) {
+			continue
+		}
+		stale[s.set().month()] = true
+		if err := p.eng.kept.reopen(u.batch, s.set()); err != nil {
+			return err
+		}
+	}
+	if len(stale) > 0 {
+		p.eng.departed.list.stale.Add(1)
+		p.eng.forgetMonths(stale)
+	}
+	return nil
+}
+
+// refirst finds the first days that change when marks are taken back, or of whom
+// the archive has to be asked for that.
+func (p *partition) refirst(asked []markStep, known archived) (moves []firstMove, need []userKind) {
+	t := &p.days
+	type numberKind struct {
+		n    uint32
+		kind uint8
+	}
+	gone := make(map[numberKind][]int32) // of those whose first day is among them
+	for _, s := range asked {
+		k := numberKind{s.user(), s.set().kind}
+		if first, ok := t.firstOf(k.kind, k.n); ok && (first == s.set().day || gone[k] != nil) {
+			gone[k] = append(gone[k], s.set().day) // steps come in order: the first day is the first of them
+		}
+	}
+	for k, days := range gone {
+		var others []int32
+		if t.away.Contains(k.n) {
+			who := userKind{p.dir.ID(k.n), k.kind}
+			var asked bool
+			if others, asked = known[who]; !asked {
+				need = append(need, who)
+				continue
+			}
+		}
+		m := firstMove{kind: k.kind, n: k.n, from: days[0], had: true}
+		consider := func(day int32) {
+			if (!m.has || day < m.to) && !slices.Contains(days, day) {
+				m.to, m.has = day, true
+			}
+		}
+		for id, set := range t.sets {
+			if id.kind == k.kind && set.Contains(k.n) {
+				consider(id.day)
+			}
+		}
+		for _, day := range others {
+			consider(day)
+		}
+		moves = append(moves, m)
+	}
+	slices.SortFunc(moves, func(a, b firstMove) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.n, b.n)) })
+	return moves, need
+}
