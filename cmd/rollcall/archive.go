@@ -55,7 +55,10 @@ func (r *runRecord) String() string {
 	}
 }
 
-var errNoArchive = usageError{errors.New("archive.dsn is off: there is no archive")}
+var (
+	errNoArchive    = usageError{errors.New("archive.dsn is off: there is no archive")}
+	errWhichArchive = usageError{errors.New("archive.dsn is not set: servers on one Redis share one archive, so it has to be named")}
+)
 
 type archiveRunCmd struct {
 	keyholder
@@ -104,7 +107,7 @@ func (c *config) archiveOnce(a *app) (run runRecord, err error) {
 // withShelf opens engine and archive for one command.
 func (c *config) withShelf(a *app, do func(*shelf) error) error {
 	if c.archive == nil {
-		return errNoArchive
+		return c.noArchive
 	}
 	engine, err := c.openEngine(a)
 	if err != nil {
@@ -171,7 +174,7 @@ func (c *archiveStatusCmd) Run(a *app) error {
 		return err
 	}
 	if conf.archive == nil {
-		return errNoArchive
+		return conf.noArchive
 	}
 	if path := conf.archive.path; path != "" {
 		if _, err := os.Stat(path); err != nil {

@@ -22,7 +22,8 @@ func onEngines(t *testing.T, test func(t *testing.T, args []string)) {
 	t.Run("local", func(t *testing.T) { test(t, nil) })
 	t.Run("redis", func(t *testing.T) {
 		server := redistest.Start(t, redistest.Options{})
-		test(t, []string{"--engine", "redis", "--redis-url", server.URL()})
+		archive := "sqlite:" + filepath.Join(t.TempDir(), archiveFile)
+		test(t, []string{"--engine", "redis", "--redis-url", server.URL(), "--archive-dsn", archive})
 	})
 }
 
@@ -138,7 +139,7 @@ func TestArchive(t *testing.T) {
 func TestTheServerDoesNotWaitForItsArchive(t *testing.T) {
 	onEngines(t, func(t *testing.T, engine []string) {
 		dir := filepath.Join(t.TempDir(), "data")
-		args := append([]string{"--data-dir", dir, "--archive-dsn", "postgres://rollcall:hushhush@127.0.0.1:1/none"}, engine...)
+		args := append(append([]string{"--data-dir", dir}, engine...), "--archive-dsn", "postgres://rollcall:hushhush@127.0.0.1:1/none")
 		cmd, s, _ := spawn(t, args...)
 		text, err := os.ReadFile(filepath.Join(dir, keyFile)) //nolint:gosec // the test's own
 		require.NoError(t, err)

@@ -32,6 +32,7 @@ type config struct {
 	local     local.Options
 	redis     *redis.Options // nil for the embedded engine
 	archive   *archiveConfig // nil for none
+	noArchive error          // why there is none
 	roll      rollcall.Options
 	http      httpapi.Options
 }

@@ -46,7 +46,7 @@ type settings struct {
 	AttendanceOn string `key:"attendance.on" name:"attendance-on" def:"login" placeholder:"login" help:"What marks a day: login, beat or manual."`
 	Late         string `key:"attendance.late" name:"attendance-late" def:"31d" placeholder:"31d" help:"How far back a mark may be dated."`
 	VisitsKeep   string `key:"visits.keep" name:"visits-keep" def:"400d" placeholder:"400d" help:"How long the visitors of an hour are kept."`
-	ArchiveDSN   string `key:"archive.dsn" name:"archive-dsn" secret:"" placeholder:"URL" help:"sqlite:PATH, postgres:// or mysql://, or off (default: archive.db in the data directory)."`
+	ArchiveDSN   string `key:"archive.dsn" name:"archive-dsn" secret:"" placeholder:"URL" help:"sqlite:PATH, postgres:// or mysql://, or off (default: archive.db in the data directory; with Redis, off)."`
 	ArchiveWhen  string `key:"archive.schedule" name:"archive-schedule" def:"0 3 * * 1" placeholder:"'0 3 * * 1'" help:"When days are archived, as in cron; off for on request only."`
 	ArchiveKeep  string `key:"archive.keep_hot" name:"archive-keep-hot" def:"400d" placeholder:"400d" help:"How long days stay in the engine too; off for ever."`
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`

@@ -28,10 +28,14 @@ type archiveConfig struct {
 
 func (r *configReader) archive(c *config) *archiveConfig {
 	a := &archiveConfig{dsn: r.get("archive.dsn")}
-	switch a.dsn {
-	case "off":
+	switch {
+	case a.dsn == "off":
+		c.noArchive = errNoArchive
 		return nil
-	case "":
+	case a.dsn == "" && c.redis != nil:
+		c.noArchive = errWhichArchive
+		return nil
+	case a.dsn == "":
 		a.path = filepath.Join(c.dataDir, archiveFile)
 		a.dsn = "sqlite:" + a.path
 	}

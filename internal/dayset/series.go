@@ -51,15 +51,19 @@ func Series(into []Point, src Source, from, to int32, mau MAU) []Point {
 		return into
 	}
 	into = grown(into, int(to-from)+1)
-	first := min(from-daysOfWAU+1, mau.firstDay(from))
+	firstOfWeek, firstOfMonth := from-daysOfWAU+1, mau.firstDay(from)
 	week, month := newWindow(daysOfWAU), newWindow(mau.width())
-	for day := first; day <= to; day++ {
+	for day := min(firstOfWeek, firstOfMonth); day <= to; day++ {
 		set := orEmpty(src.Set(day))
 		if mau == MAUMonth && Month.Start(day) == day {
 			month = newWindow(mau.width())
 		}
-		week.push(set)
-		month.push(set)
+		if day >= firstOfWeek {
+			week.push(set)
+		}
+		if day >= firstOfMonth {
+			month.push(set)
+		}
 		if day < from {
 			continue
 		}
@@ -77,10 +81,11 @@ func Series(into []Point, src Source, from, to int32, mau MAU) []Point {
 // each set and all pushed after it, so that dropping the oldest set is popping
 // one. A set takes part in three unions in its whole life.
 type window struct {
-	width int
-	older []*roaring.Bitmap // oldest last, united with all that are above
-	newer []*roaring.Bitmap // as pushed
-	union *roaring.Bitmap   // of newer
+	width  int
+	older  []*roaring.Bitmap // oldest last, united with all that are above
+	newer  []*roaring.Bitmap // as pushed
+	union  *roaring.Bitmap   // of the first united of newer
+	united int
 }
 
 func newWindow(width int32) *window {
@@ -93,7 +98,19 @@ func (w *window) push(set *roaring.Bitmap) {
 		w.drop()
 	}
 	w.newer = append(w.newer, set)
-	w.union.Or(set)
+}
+
+// unite brings the union up to date. Many sets are united at once, which is
+// quicker than one by one.
+func (w *window) unite() {
+	switch rest := w.newer[w.united:]; len(rest) {
+	case 0:
+	case 1:
+		w.union.Or(rest[0])
+	default:
+		w.union = roaring.FastOr(append([]*roaring.Bitmap{w.union}, rest...)...)
+	}
+	w.united = len(w.newer)
 }
 
 func (w *window) drop() {
@@ -106,12 +123,13 @@ func (w *window) drop() {
 		union = roaring.Or(union, w.newer[i])
 		w.older = append(w.older, union)
 	}
-	w.newer = w.newer[:0]
+	w.newer, w.united = w.newer[:0], 0
 	w.union.Clear()
 }
 
 // count is how many numbers the sets of the window hold together.
 func (w *window) count() int64 {
+	w.unite()
 	if len(w.older) == 0 {
 		return int64(w.union.GetCardinality())
 	}
