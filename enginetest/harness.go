@@ -90,6 +90,7 @@ type harness struct {
 	engine  rollcall.Engine
 	roll    *rollcall.Roll
 	marks   int                                            // sentinels drawn by events
+	turn    int                                            // of what is asked by turns
 	passed  map[rollcall.EventID]map[rollcall.EventID]bool // of positions taken, the events up to there
 }
 

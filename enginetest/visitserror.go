@@ -79,7 +79,7 @@ func (h *harness) visitorsOf(name string, from, to rollcall.Day) rollcall.VisitF
 }
 
 func millionVisitors(h *harness) {
-	const visitors, sets = 1_000_000, 2
+	const visitors, sets = 1_000_000, 1
 	today := h.roll.Today()
 	var growing, whole relativeErrors
 	for form, id := range visitorForms() {

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
@@ -41,12 +42,12 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 	for i := range out {
 		out[i].Day = q.Range.From + rollcall.Day(i)
 	}
-	open, err := e.addClosed(ctx, &q, out)
+	open, today, err := e.addClosed(ctx, &q, out)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range gaps(open, q.Range.From) {
-		if err := e.addOpen(ctx, &q, r, out); err != nil {
+		if err := e.addOpen(ctx, &q, r, today, out); err != nil {
 			return nil, err
 		}
 	}
@@ -54,19 +55,26 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 }
 
 // addClosed adds what every partition keeps, and returns of which days one does
-// not.
-func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) (open []bool, err error) {
+// not, and what day it is in the partition that is ahead: one without users
+// stands still.
+func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) (open []bool, today rollcall.Day, err error) {
 	messages, err := e.everywhere(ctx, 0, &e.scripts.closed, q.Kind, fmt.Sprint(int32(q.Range.From)), fmt.Sprint(int32(q.Range.To)))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	open = make([]bool, len(out))
+	latest := int64(0)
 	for _, msg := range messages {
 		kept, err := msg.AsStrSlice()
-		if err != nil || len(kept) != len(out) {
-			return nil, damaged("figures of days")
+		if err != nil || len(kept) != 1+len(out) {
+			return nil, 0, damaged("figures of days")
 		}
-		for i, packed := range kept {
+		clock, err := strconv.ParseInt(kept[0], 10, 64)
+		if err != nil {
+			return nil, 0, damaged("figures of days")
+		}
+		latest = max(latest, clock)
+		for i, packed := range kept[1:] {
 			f, ok := unpackClosed(packed)
 			open[i] = open[i] || !ok
 			add(&out[i], f.point(q.MAU))
@@ -77,7 +85,7 @@ func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []r
 			out[i] = rollcall.DayFigures{Day: out[i].Day}
 		}
 	}
-	return open, nil
+	return open, rollcall.DayOf(timeOf(latest), e.zone()), nil
 }
 
 // gaps returns the ranges of days that are open, those together that one reading
@@ -102,18 +110,27 @@ func add(f *rollcall.DayFigures, p dayset.Point) {
 
 // addOpen makes the figures of a range of days from their sets, and keeps those
 // of days that are over.
-func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, out []rollcall.DayFigures) error {
+func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, today rollcall.Day, out []rollcall.DayFigures) error {
 	some := out[r.From-q.Range.From : r.To-q.Range.From+1]
 	for i := range some { // days between two that are open were kept
 		some[i] = rollcall.DayFigures{Day: some[i].Day}
 	}
-	return e.eachDays(ctx, q.Kind, int64(r.From)-longestMAU+1, int64(r.To), func(p int, d partDays) error {
+	over := max(0, min(len(some), int(today-r.From))) // that many days
+	var keep []call
+	err := e.eachDays(ctx, q.Kind, int64(r.From)-longestMAU+1, int64(r.To), func(p int, d partDays) error {
 		figures := figuresOf(d.sets, r)
 		for i, f := range figures {
 			add(&some[i], f.point(q.MAU))
 		}
-		return e.keep(ctx, p, q.Kind, d, r, figures)
+		if over > 0 {
+			keep = append(keep, e.keep(p, q.Kind, d, r.From, figures[:over]))
+		}
+		return nil
 	})
+	if err == nil && over > 0 {
+		_, err = e.do(ctx, 0, keep...)
+	}
+	return err
 }
 
 // figuresOf makes all figures of the days of a range.
@@ -132,20 +149,13 @@ func figuresOf(s daySets, r rollcall.DayRange) []closedFigures {
 	return out
 }
 
-// keep keeps the figures of the days that are over.
-func (e *Engine) keep(ctx context.Context, part int, kind string, d partDays, r rollcall.DayRange, figures []closedFigures) error {
-	today := rollcall.DayOf(timeOf(d.clock), e.zone())
+// keep is the call that keeps the figures of days from one on, which are over.
+func (e *Engine) keep(part int, kind string, d partDays, from rollcall.Day, figures []closedFigures) call {
 	args := []string{fmt.Sprint(d.marks), kind}
 	for i, f := range figures {
-		if day := r.From + rollcall.Day(i); day < today {
-			args = append(args, fmt.Sprint(int32(day)), f.pack())
-		}
+		args = append(args, fmt.Sprint(int32(from)+int32(i)), f.pack())
 	}
-	if len(args) == 2 {
-		return nil
-	}
-	_, err := e.one(ctx, 0, in(part, &e.scripts.close, args...))
-	return err
+	return in(part, &e.scripts.close, args...)
 }
 
 // closeDay keeps the figures that a day is part of, of its kind and of all,

@@ -21,11 +21,11 @@ const abreast = 4
 
 // partDays are the sets of one partition, which days have left it, what it had
 // counted of marks and of what happened to those in the archive when they were
-// read, and its time.
+// read.
 type partDays struct {
-	sets                  daySets
-	left                  []leave
-	marks, recalls, clock int64
+	sets           daySets
+	left           []leave
+	marks, recalls int64
 }
 
 // rereads bounds how often a partition is read anew because days came back.
@@ -81,18 +81,18 @@ func (e *Engine) whole(ctx context.Context, part int, msg rueidis.RedisMessage, 
 // readPartDays reads what days.lua answers.
 func readPartDays(msg rueidis.RedisMessage) (d partDays, err error) {
 	reply, err := msg.ToArray()
-	if err != nil || len(reply) < 4 {
+	if err != nil || len(reply) < 3 {
 		return d, damaged("the days")
 	}
-	for i, n := range []*int64{&d.marks, &d.clock, &d.recalls} {
+	for i, n := range []*int64{&d.marks, &d.recalls} {
 		if *n, err = reply[i].AsInt64(); err != nil {
 			return d, damaged("the days")
 		}
 	}
-	if d.left, err = readLeaves(reply[3]); err != nil {
+	if d.left, err = readLeaves(reply[2]); err != nil {
 		return d, err
 	}
-	d.sets, err = readDays(reply[4:])
+	d.sets, err = readDays(reply[3:])
 	return d, err
 }
 

@@ -1,10 +1,11 @@
 -- The figures of closed days that are kept.
 --
 -- ARGV[2]  kind, '' for all   ARGV[3] first day   ARGV[4] last day
--- reply    the figures of each day, packed; '' for one that has none
+-- reply    the partition's time, then the figures of each day, packed; '' for one
+--          that has none
 -- cost     O(days)
 
-local fields, out = {}, {}
+local fields, out = {}, {num(clock)}
 for d = ARGV[3], ARGV[4] do fields[#fields + 1] = ARGV[2] .. ':' .. d end
 for i = 1, #fields, 1000 do
   for _, v in ipairs(call('HMGET', key('closed'), unpack(fields, i, math.min(#fields, i + 999)))) do out[#out + 1] = v or '' end

@@ -1,9 +1,9 @@
 -- The sets of users of days.
 --
 -- ARGV[2]  kind, '' for all   ARGV[3] first day   ARGV[4] last day
--- reply    {marks so far, partition's time, recalls so far, {kind:day, stamp, …
---          of those days that left}, day, set, …} in no order, a day once for
---          each kind: sets as in set.lua
+-- reply    {marks so far, recalls so far, {kind:day, stamp, … of those days that
+--          left}, day, set, …} in no order, a day once for each kind: sets as in
+--          set.lua
 -- cost     O(days with marks + size of the sets)
 
 local kind, from, to = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -20,7 +20,7 @@ for i = 1, #all, 2 do
     gone[#gone + 1] = all[i + 1]
   end
 end
-local out = {tonumber(counts[1] or 0), num(clock), tonumber(counts[2] or 0), gone}
+local out = {tonumber(counts[1] or 0), tonumber(counts[2] or 0), gone}
 for _, field in ipairs(call('HKEYS', key('days'))) do
   local d = asked(field)
   if d then
