@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -163,9 +164,10 @@ func (e *Engine) OnlineFriends(ctx context.Context, at time.Time, q rollcall.Fri
 		return page, err
 	}
 	all = slices.DeleteFunc(all, func(f rollcall.FriendStatus) bool { return !f.Online })
-	place := func(f rollcall.FriendStatus) string { return friendPlace(q.Sort, f) }
-	slices.SortFunc(all, func(a, b rollcall.FriendStatus) int { return strings.Compare(place(a), place(b)) })
-	return pageOf(all, q.Page, place), nil
+	slices.SortFunc(all, func(a, b rollcall.FriendStatus) int {
+		return cmp.Or(cmp.Compare(friendTime(q.Sort, a), friendTime(q.Sort, b)), strings.Compare(a.User, b.User))
+	})
+	return pageOf(all, q.Page, func(f rollcall.FriendStatus) string { return friendPlace(q.Sort, f) }), nil
 }
 
 func (e *Engine) friendStatus(ctx context.Context, at time.Time, q *rollcall.FriendQuery, friends []rollcall.Friend) ([]rollcall.FriendStatus, error) {
@@ -189,9 +191,12 @@ func (e *Engine) friendStatus(ctx context.Context, at time.Time, q *rollcall.Fri
 
 // friendPlace orders friends: by the sort's time, then user as text.
 func friendPlace(sort rollcall.FriendSort, f rollcall.FriendStatus) string {
-	at := uint64(f.Since.UnixMilli())
-	if sort != rollcall.FriendsBySince {
-		at = ^uint64(f.LastSeen.Unix())
+	return string(binary.BigEndian.AppendUint64(nil, friendTime(sort, f))) + f.User
+}
+
+func friendTime(sort rollcall.FriendSort, f rollcall.FriendStatus) uint64 {
+	if sort == rollcall.FriendsBySince {
+		return uint64(f.Since.UnixMilli())
 	}
-	return string(binary.BigEndian.AppendUint64(nil, at)) + f.User
+	return ^uint64(f.LastSeen.Unix()) // the latest first
 }

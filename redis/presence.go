@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/rollcall/rollcall"
 )
 
@@ -68,12 +69,13 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 	}
 	out := make([]rollcall.Status, len(users))
 	for _, some := range which {
-		seen, err := messages[0].AsIntSlice()
-		if err != nil || len(seen) != 2*len(some) {
-			return nil, damaged("an answer about presence")
+		seen, err := readSeen(messages[0], len(some))
+		if err != nil {
+			return nil, err
 		}
 		for k, i := range some {
-			out[i] = rollcall.Status{User: users[i], Online: seen[2*k] == 1, LastSeen: timeOfSec(seen[2*k+1])}
+			out[i] = seen[k]
+			out[i].User = users[i]
 		}
 		messages = messages[1:]
 		if !sessions {
@@ -87,6 +89,34 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 			out[i].Sessions = int(counts[k])
 		}
 		messages = messages[1:]
+	}
+	return out, nil
+}
+
+// readSeen reads what seen.lua answers about so many users.
+func readSeen(msg rueidis.RedisMessage, users int) ([]rollcall.Status, error) {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) != users+2 {
+		return nil, damaged("an answer about presence")
+	}
+	line, err := reply[users].AsInt64()
+	kept, err2 := reply[users+1].AsInt64()
+	if err != nil || err2 != nil {
+		return nil, damaged("an answer about presence")
+	}
+	out := make([]rollcall.Status, users)
+	for i := range out {
+		if reply[i].IsNil() {
+			continue
+		}
+		score, err := reply[i].AsFloat64()
+		if err != nil {
+			return nil, damaged("an answer about presence")
+		}
+		at := int64(score)
+		if last := max(at, -at); last >= kept {
+			out[i].Online, out[i].LastSeen = at >= line, timeOfSec(last)
+		}
 	}
 	return out, nil
 }
