@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,12 +61,15 @@ func (j *job) due(ctx context.Context) (map[kindMonth][]Departure, error) {
 // the archive does not have as many users of each as the hot store.
 func (j *job) departMonth(ctx context.Context, m kindMonth) error {
 	for try := 1; ; try++ {
-		days, wrong, err := j.logMonth(ctx, m)
+		days, wrong, err := j.logMonth(ctx, m, try > attempts)
 		if err != nil || len(days) == 0 {
 			return err
 		}
 		if wrong == nil {
-			return j.drop(ctx, m, days)
+			if err := j.drop(ctx, m, days); !errors.Is(err, errChanging) {
+				return err
+			}
+			return j.tooBusy(m)
 		}
 		if try < attempts { // a mark may have come between counting and counting
 			if err := j.copyAll(ctx); err != nil {
@@ -73,22 +77,47 @@ func (j *job) departMonth(ctx context.Context, m kindMonth) error {
 			}
 			continue
 		}
-		changing, err := j.changing(ctx, m)
-		if err != nil {
+		switch changed, err := j.changedOf(ctx, m); {
+		case errors.Is(err, errChanging), err == nil && len(changed) > 0:
+			return j.tooBusy(m)
+		case err != nil:
 			return err
-		}
-		if !changing {
+		case try > attempts:
 			return wrong
 		}
-		j.opts.Logger.Warn("days stay until the next run: their marks keep changing", "run", j.run.ID, "kind", m.kind, "month", m.month.String())
-		return nil
+		// An erasure that was cut short took rows out of the archive whose marks
+		// are still here, or somebody else did.
+		j.opts.Logger.Warn("the archive lacks rows that were copied: they are copied again", "run", j.run.ID, "kind", m.kind, "month", m.month.String())
+		if err := j.recopy(ctx, days); err != nil {
+			return err
+		}
 	}
+}
+
+// recopy copies the maps of all users of some days again.
+func (j *job) recopy(ctx context.Context, days []Departure) error {
+	for _, d := range days {
+		j.step("recopy")
+		if err := j.engine.Recopy(ctx, d.Kind, d.Day); err != nil {
+			return err
+		}
+	}
+	return j.copyAll(ctx)
+}
+
+// errChanging says that too much changes for days to leave now.
+var errChanging = errors.New("archive: marks keep changing")
+
+func (j *job) tooBusy(m kindMonth) error {
+	j.opts.Logger.Warn("days stay until the next run: their marks keep changing", "run", j.run.ID, "kind", m.kind, "month", m.month.String())
+	return nil
 }
 
 // logMonth writes the log of the days that are due of a kind and month, and
 // returns them with their users. Where the archive has others than the hot store
-// nothing is logged, and wrong says so.
-func (j *job) logMonth(ctx context.Context, m kindMonth) (days []Departure, wrong, err error) {
+// nothing is logged, and wrong says so. In the end it may have more: those whom
+// the hot store lost with the server it was on, and nobody else has.
+func (j *job) logMonth(ctx context.Context, m kindMonth, mayHaveMore bool) (days []Departure, wrong, err error) {
 	before, err := j.due(ctx)
 	if err != nil || len(before[m]) == 0 {
 		return nil, nil, err
@@ -107,13 +136,16 @@ func (j *job) logMonth(ctx context.Context, m kindMonth) (days []Departure, wron
 		d := &days[i]
 		has := counts[d.Day.Date().Day()-1]
 		gone := j.departed[m]&Bit(d.Day) != 0
-		if !slices.Equal(before[m], after[m]) || has < d.Users || (has > d.Users && !gone) {
+		if !slices.Equal(before[m], after[m]) || has < d.Users || (has > d.Users && !gone && !mayHaveMore) {
 			wrong := conflict(fmt.Sprintf("the archive has %d users of kind %q on %s, the hot store %d: the day stays",
 				has, d.Kind, d.Day, d.Users), ErrDiffers)
 			return days, wrong, file.discard()
 		}
 	}
 	for i := range days {
+		if has := counts[days[i].Day.Date().Day()-1]; mayHaveMore && has > days[i].Users {
+			j.opts.Logger.Warn("the archive has users of a day whom the hot store lost", "run", j.run.ID, "kind", m.kind, "day", days[i].Day.String(), "archive", has, "hot", days[i].Users)
+		}
 		days[i].Users = counts[days[i].Day.Date().Day()-1]
 	}
 	j.step("commit log")
@@ -147,21 +179,4 @@ func (j *job) writeLog(ctx context.Context, m kindMonth, days []Departure) (*dep
 		return nil, counts, discardAfter(file, err)
 	}
 	return file, counts, nil
-}
-
-// changing tells whether maps of a kind and month have not been copied yet.
-func (j *job) changing(ctx context.Context, m kindMonth) (bool, error) {
-	for cursor := ""; ; {
-		page, next, err := j.engine.Changed(ctx, cursor, j.opts.Batch)
-		if err != nil {
-			return false, err
-		}
-		if slices.ContainsFunc(page, func(c rollcall.MonthMap) bool { return c.Kind == m.kind && c.Month == m.month }) {
-			return true, nil
-		}
-		if next == "" {
-			return false, nil
-		}
-		cursor = next
-	}
 }

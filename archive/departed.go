@@ -38,10 +38,20 @@ func (db *DB) Departed(ctx context.Context) ([]Departure, error) {
 // are noted or none. CodeConflict and [ErrRunEnded] if the run is not under way
 // by this lease.
 func (l *Lease) Depart(ctx context.Context, run int64, days []Departure) error {
+	return l.CopyAndDepart(ctx, run, days, func(context.Context) ([]Change, error) { return nil, nil })
+}
+
+// CopyAndDepart is [Lease.Copy], then [Lease.Depart], at one go. So a mark of one
+// of the days that is taken back is either copied as taken back, or [DB.Unmark]
+// finds that the day has left.
+func (l *Lease) CopyAndDepart(ctx context.Context, run int64, days []Departure, read func(context.Context) ([]Change, error)) error {
 	if err := checkDepartures(days); err != nil || len(days) == 0 {
 		return err
 	}
 	return l.write(ctx, func(s session) error {
+		if err := copyInto(s, read); err != nil {
+			return err
+		}
 		before, err := countDeparted(s)
 		if err != nil {
 			return err
@@ -75,21 +85,6 @@ func (l *Lease) Return(ctx context.Context, days []Departure) error {
 	return l.write(ctx, func(s session) error {
 		_, err := returned(s, days)
 		return err
-	})
-}
-
-// Undepart takes back what Depart noted in a run, with the run's DaysDropped.
-// CodeConflict and [ErrRunEnded] if the run is not under way by this lease.
-func (l *Lease) Undepart(ctx context.Context, run int64, days []Departure) error {
-	if err := checkDepartures(days); err != nil || len(days) == 0 {
-		return err
-	}
-	return l.write(ctx, func(s session) error {
-		n, err := returned(s, days)
-		if err != nil {
-			return err
-		}
-		return l.setRun(s, run, "days_dropped = days_dropped - ?", n)
 	})
 }
 

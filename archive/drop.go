@@ -1,50 +1,92 @@
 package archive
 
-import "context"
+import (
+	"context"
+
+	"github.com/rollcall/rollcall"
+)
 
 // drop lets days of a kind and month leave the hot store. That they left is
 // noted first: from then on the archive is asked for them, beside whatever the
 // hot store still has, so that nobody sees them missing at any instant.
 func (j *job) drop(ctx context.Context, m kindMonth, days []Departure) error {
-	before := j.departed[m]
+	if err := j.conclude(ctx, days); err != nil {
+		return err
+	}
 	j.step("note departures")
-	if err := j.lease.Depart(ctx, j.run.ID, days); err != nil {
+	err := j.lease.CopyAndDepart(ctx, j.run.ID, days, func(ctx context.Context) ([]Change, error) {
+		j.step("changed")
+		return j.changedOf(ctx, m)
+	})
+	if err != nil {
 		return err
 	}
 	for _, d := range days {
 		j.departed[m] |= Bit(d.Day)
 	}
 	for _, d := range days {
-		users, left, err := j.dropDay(ctx, d)
+		left, err := j.dropDay(ctx, d)
 		if err != nil {
 			return err
 		}
-		if left || users > 0 || before&Bit(d.Day) != 0 {
-			if !left {
-				j.opts.Logger.Info("part of a day stays until the next run: marks came in", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String())
-			}
-			continue
+		if !left {
+			// It is noted all the same: whatever of it is here still is asked for
+			// beside the archive, and leaves with the next run.
+			j.opts.Logger.Info("a day or part of it stays until the next run: marks came in", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String())
 		}
-		// Nothing of it left.
-		j.step("take departure back")
-		if err := j.lease.Undepart(ctx, j.run.ID, []Departure{d}); err != nil {
-			return err
-		}
-		j.departed[m] &^= Bit(d.Day)
-		j.opts.Logger.Info("a day stays until the next run: marks came in", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String())
 	}
 	return j.progress(ctx, "dropped "+m.kind+" "+m.month.String())
 }
 
+// conclude has the figures kept that days are part of. That may take as long as
+// reading months of the archive, and so comes before anything is locked. What
+// cannot be made now can be made of the archive later.
+func (j *job) conclude(ctx context.Context, days []Departure) error {
+	for _, d := range days {
+		j.step("conclude")
+		if err := j.engine.Conclude(ctx, d.Kind, d.Day); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			j.opts.Logger.Warn("the figures of a day that leaves are not kept", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String(), "error", err)
+			return nil
+		}
+	}
+	return nil
+}
+
+// changedOf returns what has changed of a kind and month since it was copied.
+func (j *job) changedOf(ctx context.Context, m kindMonth) ([]Change, error) {
+	var found []rollcall.MonthMap
+	for cursor := ""; ; {
+		page, next, err := j.engine.Changed(ctx, cursor, j.opts.Batch)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page {
+			if c.Kind == m.kind && c.Month == m.month {
+				found = append(found, c)
+			}
+		}
+		if len(found) > MaxChanges {
+			return nil, errChanging
+		}
+		if next == "" {
+			return j.changes(found), nil
+		}
+		cursor = next
+	}
+}
+
 // dropDay lets a day go. Nobody takes the lease meanwhile, lest one who calls
 // the day back be overtaken.
-func (j *job) dropDay(ctx context.Context, d Departure) (users int, left bool, err error) {
+func (j *job) dropDay(ctx context.Context, d Departure) (left bool, err error) {
 	j.step("drop")
 	err = j.lease.Confirm(ctx, nil, func(ctx context.Context) (err error) {
 		j.step("depart")
-		users, left, err = j.engine.Depart(ctx, d.Kind, d.Day)
+		_, left, err = j.engine.Depart(ctx, d.Kind, d.Day)
 		j.step("departed from")
 		return err
 	})
-	return users, left, err
+	return left, err
 }

@@ -172,3 +172,18 @@ func (h *hotStore) Announce(_ context.Context, now time.Time, run rollcall.Archi
 	h.told = append(h.told, run.Event(now))
 	return nil
 }
+
+// Recopy implements [rollcall.Archival].
+func (h *hotStore) Recopy(_ context.Context, kind string, day rollcall.Day) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for m := range h.marks {
+		if m.Kind == kind && m.Day == day {
+			h.changed[rowOf(m)] = true
+		}
+	}
+	return nil
+}
+
+// Conclude implements [rollcall.Archival].
+func (h *hotStore) Conclude(context.Context, string, rollcall.Day) error { return nil }

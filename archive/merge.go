@@ -25,17 +25,19 @@ func (l *Lease) Merge(ctx context.Context, changes []Change) error {
 // meanwhile: [DB.Unmark] and [DB.EraseUser] come before the reading or after the
 // writing, and so none of what they removed comes back.
 func (l *Lease) Copy(ctx context.Context, read func(context.Context) ([]Change, error)) error {
-	return l.write(ctx, func(s session) error {
-		changes, err := read(s.ctx)
-		if err != nil {
-			return err
-		}
-		parts, err := chunks(changes)
-		if err != nil {
-			return err
-		}
-		return mergeAll(s, parts)
-	})
+	return l.write(ctx, func(s session) error { return copyInto(s, read) })
+}
+
+func copyInto(s session, read func(context.Context) ([]Change, error)) error {
+	changes, err := read(s.ctx)
+	if err != nil {
+		return err
+	}
+	parts, err := chunks(changes)
+	if err != nil {
+		return err
+	}
+	return mergeAll(s, parts)
 }
 
 // Confirm reads changes back as [DB.Verify] does and, if they stand, runs then.

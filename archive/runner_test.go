@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -116,7 +117,7 @@ func TestKilledBeforeEachStep(t *testing.T) {
 		}
 		for _, step := range []string{
 			"acquire", "begin", "departed", "copy", "changed", "merge", "confirm", "settle", "settled", "progress",
-			"hot days", "log", "commit log", "note departures", "drop", "depart", "departed from", "finish", "release", "announce",
+			"hot days", "log", "commit log", "conclude", "note departures", "drop", "depart", "departed from", "finish", "release", "announce",
 		} {
 			require.Positive(t, kills[step], step)
 		}
@@ -284,8 +285,9 @@ func newRunnerOn(t *testing.T, db *DB, w *world) *Runner {
 	return r
 }
 
-// TestAnArchiveThatLostRowsKeepsDaysHot deletes a row behind the runner's back.
-func TestAnArchiveThatLostRowsKeepsDaysHot(t *testing.T) {
+// TestRowsThatTheArchiveLostAreCopiedAgain deletes a row behind the runner's back,
+// as an erasure does that was cut short.
+func TestRowsThatTheArchiveLostAreCopiedAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
 		w.mark("ann", "user", w.today(-9))
@@ -294,18 +296,33 @@ func TestAnArchiveThatLostRowsKeepsDaysHot(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.db.EraseUser(t.Context(), "bob"))
 		w.clock.Advance(3 * 24 * 3600e9)
-		run, err := w.runner(nil).Run(t.Context())
+		_, err = w.runner(nil).Run(t.Context())
+		require.NoError(t, err)
+		w.requireWhole("copied again")
+		w.requireSettled("copied again")
+	})
+}
+
+// TestAnArchiveThatLosesRowsAllTheTimeKeepsDaysHot deletes a row whenever it was
+// copied.
+func TestAnArchiveThatLosesRowsAllTheTimeKeepsDaysHot(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		w.mark("ann", "user", w.today(-9))
+		w.mark("bob", "user", w.today(-9))
+		w.clock.Advance(3 * 24 * 3600e9)
+		run, err := w.runner(func(step string) {
+			if step == "log" {
+				if err := w.db.EraseUser(context.Background(), "bob"); err != nil {
+					t.Error(err)
+				}
+			}
+		}).Run(t.Context())
 		require.ErrorIs(t, err, ErrDiffers)
 		require.ErrorContains(t, err, "1 users")
 		require.Equal(t, Failed, run.State)
 		require.Len(t, w.hot.all(), 2, "nothing was dropped")
 		w.requireWhole("after a run that failed")
-		w.mark("bob", "user", w.today(-1)) // the row is written again, of what is hot
-		_, err = w.runner(nil).Run(t.Context())
-		if err != nil { // unless the day is of another month
-			require.ErrorIs(t, err, ErrDiffers)
-		}
-		w.requireWhole("later")
 	})
 }
 
@@ -358,4 +375,38 @@ func TestARunThatIsToldToStopSaysSo(t *testing.T) {
 	_, err = w.runner(nil).Run(t.Context())
 	require.NoError(t, err, "the lease was released")
 	w.requireSettled("after that")
+}
+
+// TestAMarkTakenBackBeforeItsDayLeavesStaysAway takes a mark back, and makes one
+// in its place, before each step of a run in turn, with all that the port asks for.
+func TestAMarkTakenBackBeforeItsDayLeavesStaysAway(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		for n, more := 1, true; more; n++ {
+			w.clear()
+			day := w.today(-9)
+			for _, user := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+				w.mark(user, "user", day)
+			}
+			_, err := w.runner(nil).Run(t.Context())
+			require.NoError(t, err)
+			w.clock.Advance(3 * 24 * time.Hour)
+			at, when := 0, ""
+			_, err = w.runner(func(step string) {
+				if at++; at != n || underLock(step) {
+					return
+				}
+				when = step
+				w.unmark(rollcall.Mark{User: "c", Kind: "user", Day: day})
+				w.mark("new", "user", day)
+			}).Run(t.Context())
+			require.NoError(t, err, when)
+			more = at >= n
+			w.requireWhole("changed before " + when)
+			_, err = w.runner(nil).Run(t.Context())
+			require.NoError(t, err, when)
+			w.requireWhole("changed before " + when + ", and run again")
+			w.requireSettled("changed before " + when)
+		}
+	})
 }

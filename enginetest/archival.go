@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,9 @@ func archivalTests() []test {
 	return []test{
 		{"changed maps are listed as they are now, also empty ones, until they are settled", changedListed},
 		{"a walk of changed maps from cursor to cursor lists each once", changedWalk},
+		{"a walk shows maps as they are when it comes to them", changedMeanwhile},
 		{"a map that changed again is not settled", settleChanged},
+		{"a day's maps are listed again when they are to be copied again", recopied},
 		{"hot days are listed with their users, by kind, then day", hotDays},
 		{"a day departs with its marks, and is not departed again", departDay},
 		{"a day with a map that is not settled stays", departUnsettled},
@@ -20,6 +23,8 @@ func archivalTests() []test {
 		{"a late mark of a departed day counts, and departs in its turn", departLate},
 		{"a mark of a departed day is taken back", departUnmark},
 		{"a first day that is taken back is sought in the archive", departFirst},
+		{"a first day is right whatever happens while the archive is asked", departFirstMeanwhile},
+		{"a late mark that was copied and taken back before it left counts no more", departCopied},
 		{"an erased user is gone from departed days, and a new one has none", departErase},
 		{"days that left are as they were after a restart at any step", departRestart},
 		{"without the archive what is hot is answered, and nothing else", departAway},
@@ -77,6 +82,7 @@ func (h *harness) settle(s *shelf) {
 
 // depart lets a day go as a run of the archive does.
 func (h *harness) depart(s *shelf, kind string, day rollcall.Day) int {
+	h.NoError(h.engine.Conclude(h.ctx, kind, day))
 	s.note(kind, day, true)
 	n, left, err := h.engine.Depart(h.ctx, kind, day)
 	h.NoError(err)
@@ -259,4 +265,72 @@ func departUnsettled(h *harness) {
 	h.Equal(hot, h.depart(s, "user", today-50))
 	h.Equal(users, h.active("", rollcall.MatchAny, today-50, today-50))
 	h.Equal([]string{"u0007"}, h.active("", rollcall.MatchEvery, today-50, today-49))
+}
+
+func recopied(h *harness) {
+	s := h.shelved()
+	for i, u := range numbered("u", 30) {
+		h.mark(h.on(u, -50), h.on(u, -50-i))
+	}
+	h.settle(s)
+	today := h.roll.Today()
+	h.NoError(h.engine.Recopy(h.ctx, "user", today-50))
+	h.NoError(h.engine.Recopy(h.ctx, "user", today-300))
+	h.NoError(h.engine.Recopy(h.ctx, "none", today-50))
+	month := rollcall.MonthOf(today - 50)
+	want := h.changed(7)
+	h.Len(want, 30)
+	for _, m := range want {
+		h.Equal(month, m.Month)
+		h.NotZero(m.Days & rollcall.Bit(today-50))
+	}
+	h.restart()
+	h.Equal(want, h.changed(7))
+	s.note("user", today-50, true)
+	_, left, err := h.engine.Depart(h.ctx, "user", today-50)
+	h.NoError(err)
+	h.False(left)
+	s.note("user", today-50, false)
+	h.settle(s)
+	h.Equal(30, h.depart(s, "user", today-50))
+}
+
+func changedMeanwhile(h *harness) {
+	users := numbered("u", 60)
+	for _, u := range users {
+		h.mark(h.on(u, 0), h.on(u, -1))
+	}
+	now := make(map[string]uint32)
+	met := 0
+	for cursor, page := "", 0; ; page++ {
+		maps, next, err := h.engine.Changed(h.ctx, cursor, 7)
+		h.NoError(err)
+		for _, m := range maps {
+			want, changed := now[m.User]
+			if !changed {
+				want = 1<<3 | 1<<2
+			}
+			h.Equal(want, m.Days, m.User)
+			met++
+		}
+		if next == "" {
+			break
+		}
+		if cursor = next; page == 0 {
+			for i, u := range users {
+				switch i % 3 {
+				case 0:
+					h.unmarked(1, h.on(u, -1))
+					now[u] = 1 << 3
+				case 1:
+					h.erase(u)
+					again := fmt.Sprint("new ", i)
+					h.mark(h.on(again, 0)) // perhaps with the other's number
+					now[again] = 1 << 3
+				}
+			}
+		}
+	}
+	h.GreaterOrEqual(met, 40)
+	h.Len(h.changed(9), 60)
 }

@@ -404,3 +404,74 @@ func departZones(h *harness) {
 		h.asks(b, rollcall.DayRange{From: today - 64, To: today + 1})
 	}
 }
+
+// departFirstMeanwhile takes back the first mark of a user, and has the next one
+// taken back or leave while the archive says what it has.
+func departFirstMeanwhile(h *harness) {
+	for _, leaves := range []bool{false, true} {
+		s := h.shelved()
+		today := h.roll.Today()
+		b := newBook("user")
+		first, next := rollcall.Mark{User: "alice", Kind: "user", Day: today - 60}, rollcall.Mark{User: "alice", Kind: "user", Day: today - 50}
+		for _, m := range []rollcall.Mark{first, next, {User: "alice", Kind: "user", Day: today - 3}, {User: "bob", Kind: "user", Day: today - 50}} {
+			h.mark(m)
+			b.add(m)
+		}
+		h.departAll(s, b.departing(today-60, today-60))
+		if !leaves {
+			h.departAll(s, b.departing(today-50, today-50))
+		}
+		h.asks(b, h.about())
+		h.settle(s)
+		s.between = func() {
+			if leaves {
+				h.depart(s, "user", today-50)
+				return
+			}
+			n, err := h.roll.Unmark(h.ctx, true, next)
+			h.NoError(err)
+			h.Equal(1, n)
+			h.True(b.remove(next))
+		}
+		n, err := h.roll.Unmark(h.ctx, true, first)
+		h.NoError(err)
+		h.Equal(1, n)
+		h.True(b.remove(first))
+		h.asks(b, h.about())
+	}
+}
+
+func departCopied(h *harness) {
+	s := h.shelved()
+	b := book(h.populate(40))
+	today := h.roll.Today()
+	h.departAll(s, b.departing(today-39, today-30))
+	late := rollcall.Mark{User: "late", Kind: "user", Day: today - 35}
+	h.mark(late)
+	b.add(late)
+	h.settle(s) // and the run ends here
+	h.asks(b, h.about())
+	h.unmarked(1, late)
+	h.True(b.remove(late))
+	h.asks(b, h.about())
+	other := rollcall.Mark{User: "late", Kind: "user", Day: today - 20}
+	h.mark(other)
+	b.add(other)
+	h.departAll(s, b.departing(today-20, today-20))
+	h.asks(b, h.about())
+
+	gone := rollcall.Mark{User: "gone", Kind: "user", Day: today - 36}
+	h.mark(gone)
+	b.add(gone)
+	h.settle(s)
+	h.asks(b, h.about())
+	h.erase("gone")
+	b.erase("gone")
+	for i := range 200 {
+		m := rollcall.Mark{User: fmt.Sprint("new", i), Kind: "user", Day: today - 19}
+		h.mark(m)
+		b.add(m)
+	}
+	h.departAll(s, b.departing(today-19, today-19))
+	h.asks(b, h.about())
+}

@@ -19,7 +19,8 @@ type shelf struct {
 	rows     map[rollcall.MonthMap]uint32 // by a map without its days
 	departed map[rollcall.Mark]rollcall.Departure
 	away     bool
-	asked    int // how often a question came, answered or not
+	asked    int    // how often a question came, answered or not
+	between  func() // called once, when a user's maps have been found and not told yet
 }
 
 var _ rollcall.Archive = (*shelf)(nil)
@@ -76,9 +77,17 @@ func (s *shelf) Each(_ context.Context, kind string, m rollcall.Month, visit fun
 
 // User implements [rollcall.Archive].
 func (s *shelf) User(_ context.Context, user, kind string, from, to rollcall.Month) ([]rollcall.MonthMap, error) {
-	return s.find(func(r rollcall.MonthMap) bool {
+	found, err := s.find(func(r rollcall.MonthMap) bool {
 		return r.User == user && (kind == "" || r.Kind == kind) && from <= r.Month && r.Month <= to
 	})
+	s.mu.Lock()
+	between := s.between
+	s.between = nil
+	s.mu.Unlock()
+	if between != nil {
+		between()
+	}
+	return found, err
 }
 
 func (s *shelf) find(keep func(rollcall.MonthMap) bool) (found []rollcall.MonthMap, err error) {

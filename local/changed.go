@@ -90,8 +90,17 @@ func decodeChangedPlace(s string) (c changedPlace, err error) {
 	return c, nil
 }
 
-// Changed implements [rollcall.Archival].
+// Changed implements [rollcall.Archival]. What it lists is durable: the archive
+// must not know what a crash takes back here.
 func (e *Engine) Changed(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
+	maps, next, err := e.listChanged(ctx, cursor, limit)
+	if err == nil && len(maps) > 0 {
+		err = e.store.syncAll()
+	}
+	return maps, next, err
+}
+
+func (e *Engine) listChanged(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
 	if err := e.open(); err != nil {
 		return nil, "", err
 	}

@@ -296,12 +296,14 @@ func (e *Engine) figures(ctx context.Context, kind string, from, to int32, mau d
 // meanwhile. After that the day departs without: they can be made of the archive.
 const closeTries = 3
 
-// closeDay stores the figures that a day is part of, of its kind and of all, as
-// far as they are of days that are over.
-func (e *Engine) closeDay(ctx context.Context, kind string, day int32) error {
+// Conclude implements [rollcall.Archival].
+func (e *Engine) Conclude(ctx context.Context, kind string, day rollcall.Day) error {
+	if err := e.writes(); err != nil {
+		return err
+	}
 	for _, k := range [...]string{kind, ""} {
 		for range closeTries {
-			done, err := e.closeDaysOf(ctx, k, day)
+			done, err := e.closeDaysOf(ctx, k, int32(day))
 			if err != nil {
 				return err
 			}

@@ -41,8 +41,51 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.Departure, error) {
 	return out, nil
 }
 
-// Depart implements [rollcall.Archival]. The figures that the day is part of are
-// made and stored before it goes.
+// Recopy implements [rollcall.Archival].
+func (e *Engine) Recopy(_ context.Context, kind string, day rollcall.Day) error {
+	if err := e.writes(); err != nil {
+		return err
+	}
+	kinds := e.kinds.of(kind)
+	if kind == "" || len(kinds) == 0 {
+		return nil
+	}
+	var units []*unit
+	var err error
+	for _, p := range e.parts {
+		var u *unit
+		if u, err = p.recopy(dayID{kinds[0], int32(day)}); err != nil {
+			break
+		}
+		units = append(units, u)
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return err
+}
+
+func (p *partition) recopy(id dayID) (*unit, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := p.begin()
+	set := p.days.sets[id]
+	if set == nil {
+		return u, nil
+	}
+	m := id.month()
+	users := set.ToArray()
+	if err := mergeNumbers(u.batch, dayset.AppendAdd, users, func(c uint8) key { return changedKey(p.index, m, c) }); err != nil {
+		return nil, u.drop(err)
+	}
+	if err := u.apply(); err != nil {
+		return nil, err
+	}
+	p.days.flag(m, users)
+	return u, nil
+}
+
+// Depart implements [rollcall.Archival].
 func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (users int, left bool, err error) {
 	if err := e.writes(); err != nil {
 		return 0, false, err
@@ -52,9 +95,6 @@ func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (use
 		return 0, true, nil
 	}
 	id := dayID{kinds[0], int32(day)}
-	if err := e.closeDay(ctx, kind, id.day); err != nil {
-		return 0, false, err
-	}
 	e.departed.leaving.Lock()
 	defer e.departed.leaving.Unlock()
 	// What is read back from now on has all that leaves: it is in the archive.
@@ -150,6 +190,9 @@ func (e *Engine) Readmit(ctx context.Context, maps []rollcall.MonthMap) error {
 	}
 	for _, u := range units {
 		err = errors.Join(err, u.wait())
+	}
+	if err == nil { // the archive may forget them at any moment
+		err = e.store.syncAll()
 	}
 	return err
 }

@@ -136,12 +136,15 @@ func (e *Engine) returned(id dayID) error {
 	if !e.departed.list.holds() || !e.departed.has(id) {
 		return nil
 	}
+	here, missing := false, false
 	for _, p := range e.parts {
-		if p.misses(id) {
-			return &rollcall.Error{
-				Code:   rollcall.CodeUnavailable,
-				Detail: "the archive does not know of a day that left for it: is it another archive?",
-			}
+		h, m := p.firstsOf(id)
+		here, missing = here || h, missing || m
+	}
+	if missing && !here {
+		return &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "the archive does not know of a day that left for it: is it another archive?",
 		}
 	}
 	if e.store.writable() != nil {
@@ -160,17 +163,22 @@ func (e *Engine) returned(id dayID) error {
 	return errors.Join(err, b.Close())
 }
 
-// misses reports whether a day was anyone's first and their mark is not here.
-func (p *partition) misses(id dayID) bool {
+// firstsOf reports whether a day was the first of anyone with marks that left,
+// whose mark of that day is here, and of anyone whose mark is not.
+func (p *partition) firstsOf(id dayID) (here, missing bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for it := p.days.away.Iterator(); it.HasNext(); {
 		n := it.Next()
-		if first, ok := p.days.firstOf(id.kind, n); ok && first == id.day && !p.days.has(id.kind, id.day, n) {
-			return true
+		if first, ok := p.days.firstOf(id.kind, n); ok && first == id.day {
+			if p.days.has(id.kind, id.day, n) {
+				here = true
+			} else {
+				missing = true
+			}
 		}
 	}
-	return false
+	return here, missing
 }
 
 // departedList returns the days that have left by the archive.
@@ -250,13 +258,15 @@ func recallKey(kind string, m rollcall.Month) recall.Key {
 
 func (e *Engine) loadMonth(ctx context.Context, kind string, m monthID) (*recall.Month, error) {
 	for {
+		mine := false
 		month, err := e.departed.months.Load(recallKey(kind, m.month), func(into *recall.Month) error {
+			mine = true
 			return e.fillMonth(ctx, kind, m, into)
 		})
 		if err == nil {
 			return month, nil
 		}
-		if ctx.Err() != nil || !isCutShort(err) { // else another question's time was up
+		if mine || ctx.Err() != nil || !isCutShort(err) { // else another question's time was up
 			return nil, noArchive(ctx, err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 // part of. The archive is not the engine's to erase from.
 func (p *partition) eraseMarks(b *pebble.Batch, n uint32) error {
 	t := &p.days
+	// The number may be another's soon, whose marks those read back are not.
+	p.eng.departed.months.Forget(func(recall.Key) bool { return false })
 	remove := func(k key) error { return b.Merge(k, dayset.AppendRemove(nil, []uint16{uint16(n)}), nil) }
 	container := uint8(n >> 16)
 	var err error
@@ -31,8 +33,6 @@ func (p *partition) eraseMarks(b *pebble.Batch, n uint32) error {
 		}
 		err = errors.Join(err, remove(awayKey(p.index, container)))
 		t.away.Remove(n)
-		// The number may be another's soon, whose marks those read back are not.
-		p.eng.departed.months.Forget(func(recall.Key) bool { return false })
 	}
 	for m, set := range t.changed {
 		if set.Contains(n) {

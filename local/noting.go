@@ -29,6 +29,8 @@ func (w *noting) note(id dayID, numbers []uint32) error {
 		if err := w.flag(id.month(), numbers); err != nil {
 			return err
 		}
+	}
+	if w.how != readmitting || !w.t.p.eng.departed.has(id) { // else they counted in the figures
 		if err := w.t.p.eng.kept.reopen(w.b, id); err != nil {
 			return err
 		}

@@ -38,8 +38,12 @@ func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark
 	return total, err
 }
 
-// archived are the departed days of users of a kind, by the archive.
-type archived map[userKind][]int32
+// archived are the departed days of users of a kind by the archive, and how things
+// stood before it was asked.
+type archived struct {
+	days map[userKind][]int32
+	asOf uint64
+}
 
 type userKind struct {
 	user string
@@ -48,14 +52,14 @@ type userKind struct {
 
 // unmarkAll takes marks back, having asked the archive for whatever is needed.
 func (p *partition) unmarkAll(ctx context.Context, now int64, s share) (*unit, int, error) {
-	known := make(archived)
+	var known archived
 	for {
-		u, n, need, err := p.unmark(now, s, known)
+		u, n, need, err := p.unmark(now, s, &known)
 		if err != nil || len(need) == 0 {
 			return u, n, err
 		}
 		for _, who := range need {
-			if known[who], err = p.eng.archivedDays(ctx, who); err != nil {
+			if known.days[who], err = p.eng.archivedDays(ctx, who); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -85,11 +89,14 @@ func (e *Engine) archivedDays(ctx context.Context, who userKind) ([]int32, error
 }
 
 // unmark takes marks back, unless the archive has to be asked first: then it
-// says for whom.
-func (p *partition) unmark(now int64, s share, known archived) (*unit, int, []userKind, error) {
+// says for whom. What is known is forgotten if days or marks have left since.
+func (p *partition) unmark(now int64, s share, known *archived) (*unit, int, []userKind, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
+	if asOf := p.eng.departed.moves.Load() + p.eng.departed.list.stale.Load(); known.days == nil || asOf != known.asOf {
+		*known = archived{make(map[userKind][]int32), asOf}
+	}
 	u := p.begin()
 	numbers, _, err := p.numbers(u.batch, s, false)
 	if err != nil {
@@ -99,7 +106,7 @@ func (p *partition) unmark(now int64, s share, known archived) (*unit, int, []us
 	if err != nil {
 		return nil, 0, nil, u.drop(err)
 	}
-	moves, need := p.refirst(asked, known)
+	moves, need := p.refirst(asked, known.days)
 	if len(need) > 0 {
 		return nil, 0, need, u.drop(nil)
 	}
@@ -122,28 +129,33 @@ func (p *partition) unmark(now int64, s share, known archived) (*unit, int, []us
 }
 
 // unmarkAway sees to marks that may be in the archive, of days that departed:
-// what was read back of them, and the figures they were part of, count them.
+// what was read back of them, and the figures they were part of, count them. The
+// figures come last, lest they are made once more of what was read back.
 func (p *partition) unmarkAway(u *unit, asked []markStep) error {
 	stale := make(map[monthID]bool)
+	var days []dayID
 	for _, s := range asked {
-		if !p.eng.departed.has(s.set()) || !p.days.away.Contains(s.user()) {
-			continue
-		}
-		stale[s.set().month()] = true
-		if err := p.eng.kept.reopen(u.batch, s.set()); err != nil {
-			return err
+		if id := s.set(); p.eng.departed.has(id) {
+			stale[id.month()] = true
+			days = append(days, id)
 		}
 	}
-	if len(stale) > 0 {
-		p.eng.departed.list.stale.Add(1)
-		p.eng.forgetMonths(stale)
+	if len(stale) == 0 {
+		return nil
+	}
+	p.eng.departed.list.stale.Add(1)
+	p.eng.forgetMonths(stale)
+	for _, id := range slices.Compact(days) {
+		if err := p.eng.kept.reopen(u.batch, id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // refirst finds the first days that change when marks are taken back, or of whom
 // the archive has to be asked for that.
-func (p *partition) refirst(asked []markStep, known archived) (moves []firstMove, need []userKind) {
+func (p *partition) refirst(asked []markStep, known map[userKind][]int32) (moves []firstMove, need []userKind) {
 	t := &p.days
 	type numberKind struct {
 		n    uint32

@@ -44,15 +44,18 @@ func decodeChangedPlace(s string) changedPlace {
 	return changedPlace{part: int(u.num(2)), number: uint32(u.num(4)), field: u.s, inside: true}
 }
 
-// monthSnapshot is one month of a kind in one partition, as it was read for the
-// step of a walk before, and is used for the next one.
+// monthSnapshot is the numbers of one month of a kind in one partition that had
+// changed when a walk came to it: the order the walk goes on in. What they are is
+// asked anew at every step.
 type monthSnapshot struct {
 	mu      sync.Mutex
 	part    int
 	field   string
 	changed *roaring.Bitmap
-	days    daySets
 }
+
+// mapStep bounds the maps that one script makes.
+const mapStep = 200
 
 // Changed implements [rollcall.Archival].
 func (e *Engine) Changed(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
@@ -96,69 +99,78 @@ func (e *Engine) changedIn(ctx context.Context, at changedPlace, limit int) ([]r
 	if err != nil {
 		return nil, "", err
 	}
-	e.snapshot.mu.Lock()
-	defer e.snapshot.mu.Unlock()
-	if err := e.snap(ctx, at, kind, month); err != nil {
-		return nil, "", err
+	for {
+		numbers, err := e.changedNumbers(ctx, at, max(1, limit))
+		if err != nil || len(numbers) == 0 {
+			return nil, "", err
+		}
+		at.number, at.inside = numbers[len(numbers)-1], true
+		maps, err := e.mapsOf(ctx, at.part, kind, month, numbers)
+		if err != nil || len(maps) > 0 { // else all were erased or settled meanwhile
+			return maps, at.encode(), err
+		}
 	}
-	it := e.snapshot.changed.Iterator()
+}
+
+// changedNumbers returns the next numbers of a walk.
+func (e *Engine) changedNumbers(ctx context.Context, at changedPlace, limit int) ([]uint32, error) {
+	s := &e.snapshot
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !at.inside || s.changed == nil || s.part != at.part || s.field != at.field {
+		msg, err := e.one(ctx, 0, in(at.part, &e.scripts.changed, at.field))
+		if err != nil {
+			return nil, err
+		}
+		packed, err := msg.ToString()
+		if err != nil {
+			return nil, damaged("the maps of a month")
+		}
+		s.part, s.field, s.changed = at.part, at.field, readSet(packed)
+	}
+	it := s.changed.Iterator()
 	if at.inside {
 		it.AdvanceIfNeeded(at.number + 1)
 	}
 	var numbers []uint32
-	for it.HasNext() && len(numbers) < max(1, limit) {
+	for it.HasNext() && len(numbers) < limit {
 		numbers = append(numbers, it.Next())
 	}
-	users, err := e.usersOf(ctx, at.part, numbers)
-	if err != nil {
-		return nil, "", err
-	}
-	var out []rollcall.MonthMap
-	for i, n := range numbers {
-		if users[i] == "" { // erased just now
-			continue
-		}
-		m := rollcall.MonthMap{User: users[i], Kind: kind, Month: month}
-		for d := range month.Len() {
-			if set := e.snapshot.days[int32(month.Day(1))+int32(d)]; set != nil && set.Contains(n) {
-				m.Days |= 1 << d
-			}
-		}
-		out = append(out, m)
-	}
-	if len(numbers) > 0 {
-		at.number = numbers[len(numbers)-1]
-	}
 	if !it.HasNext() {
-		e.snapshot.changed = nil
+		s.changed = nil
 	}
-	return out, at.encode(), nil
+	return numbers, nil
 }
 
-// snap takes a snapshot, unless the one at hand is of the same walk.
-func (e *Engine) snap(ctx context.Context, at changedPlace, kind string, month rollcall.Month) error {
-	s := &e.snapshot
-	if at.inside && s.changed != nil && s.part == at.part && s.field == at.field {
-		return nil
+// mapsOf returns the maps of numbers as they are now.
+func (e *Engine) mapsOf(ctx context.Context, part int, kind string, month rollcall.Month, numbers []uint32) ([]rollcall.MonthMap, error) {
+	var calls []call
+	for some := range slices.Chunk(numbers, mapStep) {
+		args := []string{kind, fmt.Sprint(int32(month)), fmt.Sprint(int32(month.Day(1))), strconv.Itoa(month.Len())}
+		for _, n := range some {
+			args = append(args, strconv.FormatUint(uint64(n), 10))
+		}
+		calls = append(calls, in(part, &e.scripts.maps, args...))
 	}
-	msg, err := e.one(ctx, 0, in(at.part, &e.scripts.maps, at.field, kind, fmt.Sprint(int32(month.Day(1))), strconv.Itoa(month.Len())))
+	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	reply, err := msg.ToArray()
-	if err != nil || len(reply) == 0 {
-		return damaged("the marks of a month")
+	var out []rollcall.MonthMap
+	for _, msg := range messages {
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply)%2 != 0 {
+			return nil, damaged("the maps of a month")
+		}
+		for i := 0; i < len(reply); i += 2 {
+			days, err := strconv.ParseUint(reply[i+1], 10, 32)
+			if err != nil {
+				return nil, damaged("the maps of a month")
+			}
+			out = append(out, rollcall.MonthMap{User: reply[i], Kind: kind, Month: month, Days: uint32(days)})
+		}
 	}
-	changed, err := reply[0].ToString()
-	if err != nil {
-		return damaged("the marks of a month")
-	}
-	days, err := readDays(reply[1:])
-	if err != nil {
-		return err
-	}
-	s.part, s.field, s.changed, s.days = at.part, at.field, readSet(changed), days
-	return nil
+	return out, nil
 }
 
 func splitMonth(field string) (string, rollcall.Month, error) {
@@ -238,12 +250,14 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.Departure, error) {
 	return out, nil
 }
 
-// Depart implements [rollcall.Archival]. The figures that the day is part of are
-// made and kept before it goes.
+// Recopy implements [rollcall.Archival].
+func (e *Engine) Recopy(ctx context.Context, kind string, day rollcall.Day) error {
+	_, err := e.everywhere(ctx, 0, &e.scripts.recopy, kind, fmt.Sprint(int32(day)))
+	return err
+}
+
+// Depart implements [rollcall.Archival].
 func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (int, bool, error) {
-	if err := e.closeDay(ctx, kind, day); err != nil {
-		return 0, false, err
-	}
 	messages, err := e.everywhere(ctx, 0, &e.scripts.depart, kind, fmt.Sprint(int32(day)), fmt.Sprint(int32(rollcall.MonthOf(day))))
 	e.departed.outdated()
 	users, left := 0, err == nil
@@ -276,9 +290,17 @@ func (e *Engine) Readmit(ctx context.Context, all []rollcall.MonthMap) error {
 			calls = append(calls, in(p, &e.scripts.readmit, some...))
 		}
 	}
-	_, err := e.do(ctx, 0, calls...)
-	e.departed.outdated()
-	return err
+	defer e.departed.outdated()
+	if e.opts.Wait == 0 {
+		_, err := e.do(ctx, 0, calls...)
+		return err
+	}
+	for _, c := range calls { // the archive may forget them at any moment
+		if _, err := e.confirmed(ctx, 0, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // announcer is the partition that has the events about no user.

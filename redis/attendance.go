@@ -58,37 +58,77 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 // gets another first day, for which the archive is asked if they have marks
 // there.
 func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (n int, err error) {
-	var archived []string // what unmark.lua is told of first days
-	for rest := marks; ; {
-		var left []rollcall.Mark
-		var need []string
-		args := append([]string{strconv.Itoa(len(archived) / 3)}, archived...)
-		err := e.eachMark(ctx, at, in(0, &e.scripts.unmark, args...), rest, func(some []int, msg rueidis.RedisMessage) error {
-			reply, err := msg.AsStrSlice()
-			if err != nil || len(reply) < 2 {
-				return damaged("an answer about marks")
+	type pending struct {
+		marks []rollcall.Mark
+		asks  *unmarkAsks
+	}
+	var rest []pending
+	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark, "", "0"), marks, func(some []int, msg rueidis.RedisMessage) error {
+		c, asks, err := readUnmarked(msg)
+		n += c
+		if asks != nil {
+			p := pending{asks: asks}
+			for _, i := range some {
+				p.marks = append(p.marks, marks[i])
 			}
-			if reply[0] == "0" {
-				need = append(need, reply[1:]...)
-				for _, i := range some {
-					left = append(left, rest[i])
-				}
-				return nil
+			rest = append(rest, p)
+		}
+		return err
+	})
+	for _, p := range rest {
+		if err != nil {
+			break
+		}
+		var c int
+		c, err = e.unmarkAsking(ctx, at, p.marks, p.asks)
+		n += c
+	}
+	return n, err
+}
+
+// unmarkAsks is what unmark.lua wants to be told first.
+type unmarkAsks struct {
+	recalls string // as it stands
+	users   []string
+}
+
+// readUnmarked reads what unmark.lua answers.
+func readUnmarked(msg rueidis.RedisMessage) (n int, asks *unmarkAsks, err error) {
+	reply, err := msg.AsStrSlice()
+	if err != nil || len(reply) < 2 {
+		return 0, nil, damaged("an answer about marks")
+	}
+	if reply[0] == "0" {
+		return 0, &unmarkAsks{reply[1], reply[2:]}, nil
+	}
+	n, err = strconv.Atoi(reply[1])
+	return n, nil, err
+}
+
+// unmarkAsking takes marks of one partition back, having asked the archive for
+// what has to be known.
+func (e *Engine) unmarkAsking(ctx context.Context, at time.Time, marks []rollcall.Mark, asks *unmarkAsks) (n int, err error) {
+	users := make(map[string]bool)
+	for {
+		for _, u := range asks.users {
+			users[u] = true
+		}
+		var archived []string
+		for u := range users {
+			if archived, err = e.archivedFirsts(ctx, archived, u, marks); err != nil {
+				return 0, err
 			}
-			c, err := strconv.Atoi(reply[1])
-			n += c
-			return err
-		})
-		if err != nil || len(left) == 0 {
+		}
+		args := append([]string{asks.recalls, strconv.Itoa(len(archived) / 3)}, archived...)
+		for _, m := range marks {
+			args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
+		}
+		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(marks[0].User), &e.scripts.unmark, args...))
+		if err != nil {
+			return 0, err
+		}
+		if n, asks, err = readUnmarked(msg); err != nil || asks == nil {
 			return n, err
-		}
-		if rest = left; len(need) == 0 {
-			return n, damaged("an answer about marks")
-		}
-		for _, user := range need {
-			if archived, err = e.archivedFirsts(ctx, archived, user, marks); err != nil {
-				return n, err
-			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/rollcall/rollcall"
@@ -117,7 +118,9 @@ func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcal
 	}
 	over := max(0, min(len(some), int(today-r.From))) // that many days
 	var keep []call
+	var left []leave
 	err := e.eachDays(ctx, q.Kind, int64(r.From)-longestMAU+1, int64(r.To), func(p int, d partDays) error {
+		left = append(left, d.left...)
 		figures := figuresOf(d.sets, r)
 		for i, f := range figures {
 			add(&some[i], f.point(q.MAU))
@@ -127,9 +130,14 @@ func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcal
 		}
 		return nil
 	})
-	if err == nil && over > 0 {
-		_, err = e.do(ctx, 0, keep...)
+	if err != nil || over == 0 {
+		return err
 	}
+	// Days may have come back since the list of them was read.
+	if back, err := e.anyBack(ctx, left); err != nil || back {
+		return err
+	}
+	_, err = e.do(ctx, 0, keep...)
 	return err
 }
 
@@ -158,13 +166,25 @@ func (e *Engine) keep(part int, kind string, d partDays, from rollcall.Day, figu
 	return in(part, &e.scripts.close, args...)
 }
 
-// closeDay keeps the figures that a day is part of, of its kind and of all,
-// before it departs.
-func (e *Engine) closeDay(ctx context.Context, kind string, day rollcall.Day) error {
+// closeTries is how often the figures of a day are made anew when marks come in
+// meanwhile. After that the day departs without: they can be made of the archive.
+const closeTries = 3
+
+// Conclude implements [rollcall.Archival].
+func (e *Engine) Conclude(ctx context.Context, kind string, day rollcall.Day) error {
 	for _, k := range []string{kind, ""} {
 		q := rollcall.SeriesQuery{Kind: k, Range: rollcall.DayRange{From: day, To: day + longestMAU - 1}, MAU: rollcall.MAU28}
-		if _, err := e.Series(ctx, q); err != nil {
-			return err
+		for range closeTries {
+			if _, err := e.Series(ctx, q); err != nil {
+				return err
+			}
+			open, today, err := e.addClosed(ctx, &q, make([]rollcall.DayFigures, longestMAU))
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(open[:max(0, min(longestMAU, int(today-day)))], true) {
+				break
+			}
 		}
 	}
 	return nil

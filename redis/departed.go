@@ -176,16 +176,28 @@ func (e *Engine) sortLeaves(ctx context.Context, all []leave) (departed, back []
 	return departed, back, nil
 }
 
+// anyBack reports whether any of some days that left has come back.
+func (e *Engine) anyBack(ctx context.Context, left []leave) (bool, error) {
+	if len(left) == 0 {
+		return false, nil
+	}
+	listed, err := e.departedDays(ctx, true)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(left, func(l leave) bool { return !listed[l.kindDay] }), nil
+}
+
 // forgetLeaves forgets that days left, which the archive does not list any more.
 // If marks of them are not here, it is the wrong archive.
 func (e *Engine) forgetLeaves(ctx context.Context, part int, back []leave) error {
 	var args []string
 	for _, l := range back {
-		missing, err := e.misses(ctx, part, l.kindDay)
+		wrong, err := e.misses(ctx, part, l.kindDay)
 		if err != nil {
 			return err
 		}
-		if missing {
+		if wrong {
 			return &rollcall.Error{
 				Code:   rollcall.CodeUnavailable,
 				Detail: "the archive does not know of a day that left for it: is it another archive?",
@@ -197,8 +209,8 @@ func (e *Engine) forgetLeaves(ctx context.Context, part int, back []leave) error
 	return err
 }
 
-// misses reports whether a day was the first of anyone with marks in the archive,
-// and their mark is not here.
+// misses reports whether a day was the first of some with marks that left, and
+// the mark of none of them is here.
 func (e *Engine) misses(ctx context.Context, part int, of kindDay) (bool, error) {
 	messages, err := e.do(ctx, 0,
 		in(part, &e.scripts.days, of.kind, fmt.Sprint(int32(of.day)), fmt.Sprint(int32(of.day))),
@@ -213,13 +225,18 @@ func (e *Engine) misses(ctx context.Context, part int, of kindDay) (bool, error)
 	}
 	firsts, _ := messages[1].ToString() // nil if there is none
 	away, _ := messages[2].ToString()
+	set, missing := here.sets[int32(of.day)], false
 	for it := readSet("B" + away).Iterator(); it.HasNext(); {
 		n := it.Next()
-		if day, ok := firstOf(firsts, n); ok && day == of.day && (here.sets[int32(day)] == nil || !here.sets[int32(day)].Contains(n)) {
-			return true, nil
+		if day, ok := firstOf(firsts, n); !ok || day != of.day {
+			continue
 		}
+		if set != nil && set.Contains(n) {
+			return false, nil
+		}
+		missing = true
 	}
-	return false, nil
+	return missing, nil
 }
 
 // firstOf reads a number's first day from the string of all.
@@ -237,14 +254,20 @@ func (e *Engine) recalled(ctx context.Context, of kindDay, part int, recalls int
 	month := rollcall.MonthOf(of.day)
 	k := recall.Key{Kind: of.kind, Month: int32(month)}
 	for {
-		m, err := e.departed.months.Load(k, func(m *recall.Month) error { return e.fill(ctx, of.kind, month, m) })
-		if err == nil && m.AsOf[part] >= recalls {
-			return m, nil
-		}
-		if err != nil && (ctx.Err() != nil || !isCutShort(err)) { // else another question's time was up
+		mine := false
+		m, err := e.departed.months.Load(k, func(m *recall.Month) error {
+			mine = true
+			return e.fill(ctx, of.kind, month, m)
+		})
+		switch {
+		case err != nil && (mine || ctx.Err() != nil || !isCutShort(err)): // else another question's time was up
 			return nil, err
-		}
-		if err == nil {
+		case err != nil:
+		case m.AsOf[part] >= recalls:
+			return m, nil
+		case mine: // a failover took back what the question had seen
+			return nil, unavailable(errors.New("the partition is younger than it was"))
+		default:
 			e.departed.months.Forget(func(held recall.Key) bool { return held != k })
 		}
 	}

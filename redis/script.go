@@ -24,7 +24,7 @@ type scripts struct {
 	befriend, unfriend                           script
 	mark, unmark, days, attended, allHot         script
 	closed, close, maps, settle, depart, readmit script
-	announce, back                               script
+	announce, back, changed, recopy              script
 	sets, dossier, enter                         script
 	page, narrow, recent                         script
 	stamp, sweep, visit, visitors                script
@@ -57,7 +57,9 @@ func loadScripts() (*scripts, error) {
 		&s.days:     "env set days",
 		&s.closed:   "env closed",
 		&s.close:    "env close",
-		&s.maps:     "env set maps",
+		&s.maps:     "env day maps",
+		&s.changed:  "env set changed",
+		&s.recopy:   "env day recopy",
 		&s.settle:   "env day settle",
 		&s.depart:   "env day depart",
 		&s.readmit:  "env day readmit",

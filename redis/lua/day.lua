@@ -100,13 +100,22 @@ local function reopen(kind, day)
   for d = day, day + 30 do call('HDEL', closed, kind .. ':' .. d, ':' .. d) end
 end
 
+-- renew gives a field of the partition the time in microseconds, so that no value
+-- comes again, not even when a failover took the latest back.
+local function renew(field)
+  local t = call('TIME')
+  local value = math.max(tonumber(call('HGET', part, field) or 0) + 1, t[1] * 1000000 + t[2])
+  call('HSET', part, field, num(value))
+  return num(value)
+end
+
 -- countChange tells, once a script, that figures made before may not be kept.
 local marksChanged = false
 
 local function countChange()
   if not marksChanged then
     marksChanged = true
-    call('HINCRBY', part, 'marks', 1)
+    renew('marks')
   end
 end
 
@@ -146,16 +155,16 @@ local function refirst(kind, n)
 end
 
 -- The days that left this partition stand in the hash gone, each with a stamp:
--- the count of what happened to marks that may be in the archive. Whoever has
+-- when something happened last to marks that may be in the archive. Whoever has
 -- read them back before the latest of it has to do so again.
-local function stamp()
-  return call('HINCRBY', part, 'recalls', 1)
-end
+local function touchRecalls() return renew('recalls') end
 
 local function isAway(n) return call('GETBIT', key('away'), n) == 1 end
 
--- inArchive reports whether the archive may have a mark.
-local function inArchive(n, field) return isAway(n) and call('HEXISTS', key('gone'), field) == 1 end
+-- inArchive reports whether the archive may have a mark, or have been read when
+-- it had: also of a number that is not away, as the day may have stayed when its
+-- map was copied.
+local function inArchive(field) return call('HEXISTS', key('gone'), field) == 1 end
 
 -- unmark takes a mark back, and says whether it was here. A day that was the
 -- user's first gives way to the next one, also of those that archived has: by
@@ -164,10 +173,10 @@ local function unmark(n, kind, day, archived)
   local field = kind .. ':' .. day
   local there = take(dayKey(field), key('days'), field, n)
   if there then changedMark(n, kind, day) end
-  if inArchive(n, field) then
+  if inArchive(field) then
     reopen(kind, day)
     countChange()
-    stamp()
+    touchRecalls()
   elseif not there then
     return false
   end
@@ -204,12 +213,23 @@ local function release(user, n)
   end
 end
 
--- mapOf returns a number's map of a month.
-local function mapOf(n, kind, firstDay, days)
-  local map = 0
+-- setsOf lists the sets of the days of a month that there are, with the bit of
+-- each day in a map.
+local function setsOf(kind, firstDay, days)
+  local out = {}
   for d = 0, days - 1 do
-    local field = kind .. ':' .. (firstDay + d)
-    if has(dayKey(field), n) then map = map + 2 ^ d end
+    local name = dayKey(kind .. ':' .. (firstDay + d))
+    local type = call('TYPE', name).ok
+    if type ~= 'none' then out[#out + 1] = {name, type == 'string' and 'GETBIT' or 'SISMEMBER', 2 ^ d} end
+  end
+  return out
+end
+
+-- mapOf returns a number's map of a month.
+local function mapOf(n, sets)
+  local map = 0
+  for _, s in ipairs(sets) do
+    if call(s[2], s[1], n) == 1 then map = map + s[3] end
   end
   return map
 end

@@ -32,5 +32,5 @@ else
 end
 call('DEL', day)
 call('HDEL', key('days'), field)
-call('HSET', key('gone'), field, stamp())
+call('HSET', key('gone'), field, touchRecalls())
 return done(n)

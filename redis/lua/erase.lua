@@ -28,11 +28,11 @@ if n then
     unmark(n, kind, day, {})
   end
   for _, field in ipairs(call('HKEYS', key('changed'))) do take(key('chg:' .. field), key('changed'), field, n) end
-  if isAway(n) then -- they counted in figures kept, and in what was read back
+  if call('EXISTS', key('gone')) == 1 then -- they may count in figures kept, and in what was read back
     call('DEL', key('closed'))
     call('SETBIT', key('away'), n, 0)
     countChange()
-    stamp()
+    touchRecalls()
   end
   release(user, n)
 end

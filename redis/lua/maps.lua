@@ -1,16 +1,19 @@
--- The maps of a month that changed since they were archived.
+-- The maps of users of a month that changed since they were archived, as they are
+-- now.
 --
--- ARGV[2]  kind:month   ARGV[3] kind   ARGV[4] first day   ARGV[5] days
--- reply    {set of the numbers that changed, day, set, …}: sets as in days.lua
--- cost     O(size of the sets)
+-- ARGV[2]  kind   ARGV[3] month   ARGV[4] its first day   ARGV[5] its days
+-- ARGV[6…] numbers
+-- reply    user, map, … of those that still are to be archived
+-- cost     O(days) for each
 
-local out = {packed(key('chg:' .. ARGV[2]))}
-for d = 0, ARGV[5] - 1 do
-  local day = ARGV[4] + d
-  local set = packed(key('day:' .. ARGV[3] .. ':' .. day))
-  if set ~= '' then
-    out[#out + 1] = day
-    out[#out + 1] = set
+local chg, out = key('chg:' .. ARGV[2] .. ':' .. ARGV[3]), {}
+local sets = setsOf(ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]))
+for i = 6, #ARGV do
+  local n = tonumber(ARGV[i])
+  local user = call('HGET', key('ids:' .. math.floor(n / 64)), n)
+  if user and has(chg, n) then
+    out[#out + 1] = user
+    out[#out + 1] = num(mapOf(n, sets))
   end
 end
 return done(out)

@@ -10,6 +10,10 @@ for i = 2, #ARGV, 3 do
   if add(dayKey(field), key('days'), field, n) then
     notLaterThan(ARGV[i + 1], n, tonumber(ARGV[i + 2]))
     notLaterThan('', n, tonumber(ARGV[i + 2]))
+    if not inArchive(field) then -- it did not count in the figures
+      reopen(ARGV[i + 1], tonumber(ARGV[i + 2]))
+      countChange()
+    end
   end
 end
 return done(1)

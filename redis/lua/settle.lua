@@ -5,12 +5,13 @@
 -- reply    how many were not
 -- cost     O(days) for each
 
-local kind, month, left = ARGV[2], ARGV[2] .. ':' .. ARGV[3], 0
+local month, left = ARGV[2] .. ':' .. ARGV[3], 0
+local sets = setsOf(ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]))
 for i = 6, #ARGV, 2 do
   local n = call('HGET', key('num'), ARGV[i])
   if n then -- else they were erased
     n = tonumber(n)
-    if mapOf(n, kind, tonumber(ARGV[4]), tonumber(ARGV[5])) == tonumber(ARGV[i + 1]) then
+    if mapOf(n, sets) == tonumber(ARGV[i + 1]) then
       take(key('chg:' .. month), key('changed'), month, n)
       release(ARGV[i], n)
     else

@@ -1,20 +1,23 @@
 -- Takes marks back.
 --
--- ARGV[2]   how many first days in the archive follow: of all users for whom the
---           archive was asked, each as user, kind or '' for all kinds, day or -1
+-- ARGV[2]   recalls when the archive was asked; '' if it was not
+-- ARGV[3]   how many first days in the archive follow: of all users for whom it
+--           was asked, each as user, kind or '' for all kinds, day or -1
 -- ARGV[…]   user, kind or '' for the user's own, day, …
--- reply     {1, how many there were}, or {0, user, …} and nothing changed if the
---           archive has to be asked first for these
+-- reply     {1, how many there were}, or {0, recalls, user, …} and nothing changed
+--           if the archive has to be asked first for these
 -- cost      O(1) for each, and O(days) for each that was a user's first or last
 
-local archived, at2 = {}, 3
-for _ = 1, tonumber(ARGV[2]) do
+local recalls = call('HGET', part, 'recalls') or '0'
+local archived, at2 = {}, 4
+for _ = 1, tonumber(ARGV[3]) do
   local of = archived[ARGV[at2]] or {}
   of[ARGV[at2 + 1]] = tonumber(ARGV[at2 + 2])
   archived[ARGV[at2]] = of
   at2 = at2 + 3
 end
-local marks, need, asked = {}, {'0'}, {}
+if ARGV[2] ~= recalls then archived = {} end -- what it said may not hold any more
+local marks, need, asked = {}, {'0', recalls}, {}
 for i = at2, #ARGV, 3 do
   local user, kind, day = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local n = tonumber(call('HGET', key('num'), user) or -1)
@@ -27,7 +30,7 @@ for i = at2, #ARGV, 3 do
     end
   end
 end
-if #need > 1 then return done(need) end
+if #need > 2 then return done(need) end
 advance()
 local taken = 0
 for _, m in ipairs(marks) do
