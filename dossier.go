@@ -27,11 +27,14 @@ type Dossier struct {
 	LastSeen time.Time // in whole seconds; zero if no sign of life is kept
 	Gone     bool      // not online until the next beat
 
-	Friends  []Friend         // by user, ascending
-	Days     map[string][]Day // marks by kind, ascending
-	Sessions []KeptSession    // live; by id, ascending
-	Ended    []KeptSession    // that are still remembered, with their End; by id, ascending
-	Bans     []KeptBan        // in force; at most one of a user
+	Friends []Friend         // by user, ascending
+	Days    map[string][]Day // marks by kind, ascending
+	// Archived says that the engine has let days of the user go, and that they are
+	// not among Days. Roll.Export adds them.
+	Archived bool
+	Sessions []KeptSession // live; by id, ascending
+	Ended    []KeptSession // that are still remembered, with their End; by id, ascending
+	Bans     []KeptBan     // in force; at most one of a user
 }
 
 // KeptSession is a session with what engines keep of it besides.
@@ -59,7 +62,7 @@ type KeptBan struct {
 // IsEmpty reports whether the dossier says nothing.
 func (d *Dossier) IsEmpty() bool {
 	return !d.HasRecord() && d.LastSeen.IsZero() && len(d.Friends) == 0 && len(d.Days) == 0 &&
-		len(d.Sessions) == 0 && len(d.Ended) == 0 && len(d.Bans) == 0
+		len(d.Sessions) == 0 && len(d.Ended) == 0 && len(d.Bans) == 0 && !d.Archived
 }
 
 // HasRecord reports whether anything about the user was ever set.

@@ -304,3 +304,42 @@ func (r *Roll) erase(ctx context.Context, user string) error {
 	}
 	return nil
 }
+
+// addArchived adds to a dossier the days that have left.
+func (r *Roll) addArchived(ctx context.Context, d *Dossier) error {
+	if r.opts.Archive == nil {
+		return &Error{Code: CodeUnavailable, Detail: "days have left for an archive, and none is configured"}
+	}
+	rows, err := r.opts.Archive.User(ctx, d.User, "", firstMonth, lastMonth)
+	if err != nil {
+		return noArchive(err)
+	}
+	byKind := make(map[string][]MonthMap)
+	for _, row := range rows {
+		byKind[row.Kind] = append(byKind[row.Kind], row)
+	}
+	whole := DayRange{From: firstMonth.Day(1), To: lastMonth.Day(31)}
+	for _, anew := range []bool{false, true} {
+		known, _, err := r.departed(ctx, anew)
+		if err != nil {
+			return err
+		}
+		all, sure := make(map[string][]Day), true
+		for kind, days := range d.Days {
+			all[kind] = days
+		}
+		for kind, some := range byKind {
+			days, ok := unite(d.Days[kind], some, whole, known)
+			sure = sure && ok
+			if len(days) > 0 {
+				all[kind] = days
+			}
+		}
+		if sure || anew {
+			d.Days = all
+			break
+		}
+	}
+	d.Archived = false
+	return nil
+}

@@ -12,10 +12,21 @@ import (
 const importSlack = time.Minute
 
 // Export calls visit with a dossier of each user of whom anything is known; see
-// [Transfer]. An error of visit ends it and is returned as it is.
+// [Transfer]. Days that have left for the archive are in it too. An error of visit
+// ends it and is returned as it is.
 func (r *Roll) Export(ctx context.Context, visit func(Dossier) error) error {
 	return r.do("export", func() error {
-		return r.engine.Export(ctx, r.clock.Now(), visit)
+		return r.engine.Export(ctx, r.clock.Now(), func(d Dossier) error {
+			if d.Archived {
+				if err := r.addArchived(ctx, &d); err != nil {
+					return err
+				}
+			}
+			if d.IsEmpty() {
+				return nil
+			}
+			return visit(d)
+		})
 	})
 }
 

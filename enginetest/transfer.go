@@ -19,6 +19,7 @@ func RunTransfer(t *testing.T, from, to Opener) {
 	}{
 		{"every read answers as before", moveAll},
 		{"every read answers as before, also after a restart", moveAndRestart},
+		{"days that have left for an archive are moved too", moveArchived},
 		{"deadlines stand to the millisecond", moveDeadlines},
 		{"a deadline that passed meanwhile has passed", movePassed},
 		{"a deadline that an outage put off stays put off", movePutOff},
@@ -320,4 +321,29 @@ func movePutOff(x *moving) {
 	x.to.ended(rollcall.CauseExpired, early)
 	x.to.alive(late)
 	x.Equal(x.now().Add(rollcall.DefaultIdleTimeout-time.Millisecond), x.to.list(rollcall.SessionQuery{})[0].ExpiresAt)
+}
+
+func moveArchived(x *moving) {
+	s := x.from.shelved()
+	b := book(x.from.populate(40))
+	today := x.from.roll.Today()
+	for _, day := range []rollcall.Day{today - 30, today - 25} {
+		m := rollcall.Mark{User: "long ago", Kind: "user", Day: day} // and never since
+		x.from.mark(m)
+		b.add(m)
+	}
+	x.from.departAll(s, b.departing(today-39, today-10))
+	for _, d := range x.dossiers() {
+		x.False(d.Archived)
+	}
+	x.move()
+	x.to.asks(b, x.to.about())
+
+	export := func() error { return x.from.roll.Export(x.ctx, func(rollcall.Dossier) error { return nil }) }
+	s.goAway(true)
+	x.from.code(rollcall.CodeUnavailable, export())
+	s.goAway(false)
+	x.from.options.Archive = nil
+	x.from.restart()
+	x.from.code(rollcall.CodeUnavailable, export())
 }

@@ -239,7 +239,7 @@ func (x *exporting) dossier(user string, n uint32, days map[string][]rollcall.Da
 	rec := p.users.get(n)
 	d := rollcall.Dossier{
 		User: user, Kind: rec.kind, Name: rec.name, Invisible: rec.invisible, Days: days, Friends: x.friends(n),
-		Ended: slices.Clone(x.ended[user]), Bans: x.bans[user],
+		Ended: slices.Clone(x.ended[user]), Bans: x.bans[user], Archived: p.days.away.Contains(n),
 	}
 	if rec.invisible {
 		d.Frozen = timeOfSec(rec.frozen)

@@ -221,7 +221,7 @@ func (x *exporting) read(ctx context.Context, users []string) ([]rollcall.Dossie
 func (x *exporting) dossier(user string, msg rueidis.RedisMessage) (rollcall.Dossier, error) {
 	d := rollcall.Dossier{User: user}
 	f, err := msg.ToArray()
-	if err != nil || len(f) != 10 {
+	if err != nil || len(f) != 11 {
 		return d, damaged("the answer to an export")
 	}
 	d.Kind, _ = f[0].ToString() // nil if it was never set
@@ -252,6 +252,11 @@ func (x *exporting) dossier(user string, msg rueidis.RedisMessage) (rollcall.Dos
 	if d.Ended, err = x.endedOf(f[8]); err != nil {
 		return d, err
 	}
+	away, err := f[10].AsInt64()
+	if err != nil {
+		return d, damaged("where a user's marks are")
+	}
+	d.Archived = away == 1
 	err = x.daysOf(&d, f[5], f[9])
 	return d, err
 }

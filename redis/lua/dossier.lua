@@ -4,7 +4,8 @@
 -- ARGV[3…]  users
 -- reply     {{ban key, ban, …}, {kind, name, invisible, frozen, last seen, number,
 --           {friend, since, …}, {session as in lookup.lua, …}, {id, end, …},
---           {kind:day, …} if marks changed since, else false}, …}
+--           {kind:day, …} if marks changed since, else false, 1 if some marks
+--           have left else 0}, …}
 -- cost      O(sessions + friends) for each, and O(bans)
 
 local function kept(user)
@@ -38,6 +39,7 @@ for i = 3, #ARGV do
   out[#out + 1] = {
     r[1], r[2], invisible(user) and 1 or 0, r[3] or '', call('ZSCORE', key('seen'), user) or '', n or '',
     call('ZRANGE', key('f:' .. user), 0, -1, 'WITHSCORES'), sessions, kept(user), not same and marksOf(n),
+    n and isAway(n) and 1 or 0,
   }
 end
 return done(out)
