@@ -43,17 +43,19 @@ func (s *site) active(kind string, match rollcall.Match, r rollcall.DayRange) []
 	return page.Items
 }
 
-// o4SevenQuestions asks about days that are hot, that are archived, and about
-// ranges across the boundary between the two.
 func o4SevenQuestions(t *testing.T, on backend) {
-	t.Run("hot", func(t *testing.T) {
-		s := newSite(t, on, rollcall.Options{})
-		s.sevenQuestions(t, func() {})
-	})
-	for name, first := range map[string]string{"archived": "2026-02-03", "across the boundary": "2017-10-02"} {
+	hotAndArchived(t, on, "2017-10-02", (*site).sevenQuestions)
+}
+
+// hotAndArchived asks about days that are hot, that are archived, and about ranges
+// across the boundary between the two. The test says when days are to leave.
+func hotAndArchived(t *testing.T, on backend, boundary string, test func(s *site, t *testing.T, shelve func())) {
+	t.Helper()
+	t.Run("hot", func(t *testing.T) { test(newSite(t, on, rollcall.Options{}), t, func() {}) })
+	for name, first := range map[string]string{"archived": "2026-02-03", "across the boundary": boundary} {
 		t.Run(name, func(t *testing.T) {
 			s, shelve := newShelvedSite(t, on, rollcall.Options{})
-			s.sevenQuestions(t, func() { shelve(day(t, first)) })
+			test(s, t, func() { shelve(day(t, first)) })
 		})
 	}
 }
@@ -141,18 +143,7 @@ func o4TimeZones(t *testing.T, on backend) {
 }
 
 // o4Figures asks for what teams want to know next.
-func o4Figures(t *testing.T, on backend) {
-	t.Run("hot", func(t *testing.T) {
-		s := newSite(t, on, rollcall.Options{})
-		s.figures(t, func() {})
-	})
-	for name, first := range map[string]string{"archived": "2026-02-03", "across the boundary": "2026-01-13"} {
-		t.Run(name, func(t *testing.T) {
-			s, shelve := newShelvedSite(t, on, rollcall.Options{})
-			s.figures(t, func() { shelve(day(t, first)) })
-		})
-	}
-}
+func o4Figures(t *testing.T, on backend) { hotAndArchived(t, on, "2026-01-13", (*site).figures) }
 
 func (s *site) figures(t *testing.T, shelve func()) {
 	t.Helper()

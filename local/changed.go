@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -198,9 +197,7 @@ func (e *Engine) Settle(ctx context.Context, maps []rollcall.MonthMap) (unsettle
 		unsettled += left
 		units = append(units, u)
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
+	err = waitAll(units, err)
 	return unsettled, err
 }
 

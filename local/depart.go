@@ -59,10 +59,7 @@ func (e *Engine) Recopy(_ context.Context, kind string, day rollcall.Day) error 
 		}
 		units = append(units, u)
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
-	return err
+	return waitAll(units, err)
 }
 
 func (p *partition) recopy(id dayID) (*unit, error) {
@@ -115,9 +112,7 @@ func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (use
 		users += n
 		left = left && gone
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
+	err = waitAll(units, err)
 	return users, left && err == nil, err
 }
 
@@ -188,9 +183,7 @@ func (e *Engine) Readmit(ctx context.Context, maps []rollcall.MonthMap) error {
 		}
 		units = append(units, u)
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
+	err = waitAll(units, err)
 	if err == nil { // the archive may forget them at any moment
 		err = e.store.syncAll()
 	}

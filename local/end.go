@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -51,9 +50,7 @@ func (e *Engine) End(_ context.Context, at time.Time, c rollcall.EndCommand) (ro
 		}
 		units = append(units, u)
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
+	err = waitAll(units, err)
 	return res, err
 }
 

@@ -3,7 +3,6 @@ package local
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -36,9 +35,7 @@ func (e *Engine) Mark(_ context.Context, at time.Time, marks []rollcall.Mark) (m
 		marked += n
 		units = append(units, u)
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
+	err = waitAll(units, err)
 	return marked, len(marks) - marked, err
 }
 

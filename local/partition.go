@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -199,6 +200,14 @@ func (u *unit) wait() error {
 		return nil
 	}
 	return u.p.eng.store.syncAll()
+}
+
+// waitAll waits for units, whether or not others failed before.
+func waitAll(units []*unit, err error) error {
+	for _, u := range units {
+		err = errors.Join(err, u.wait())
+	}
+	return err
 }
 
 // drop releases a unit that is not to be applied. It may be called again.

@@ -68,10 +68,7 @@ func (e *Engine) reapAll(ctx context.Context, now int64) error {
 			}
 		}
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
-	return err
+	return waitAll(units, err)
 }
 
 // forgetOld is the retention of last-seen times. It looks once a minute.

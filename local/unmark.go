@@ -3,7 +3,6 @@ package local
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -32,9 +31,7 @@ func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark
 		total += n
 		units = append(units, u)
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.wait())
-	}
+	err = waitAll(units, err)
 	return total, err
 }
 
