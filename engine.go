@@ -82,6 +82,7 @@ type Settings struct {
 	SecretID       string
 	Window         time.Duration // default window: decides user.online and user.offline
 	OfflineGrace   time.Duration // added to Window before a user is announced offline
+	LeaveGrace     time.Duration // wait before one who logged out is announced offline
 	Retention      time.Duration // last-seen times older than this are forgotten
 	RestartGrace   time.Duration
 	PresenceEvents bool
@@ -208,6 +209,20 @@ type Sessions interface {
 
 // Presence is who was seen when, to the second. A user is online at t for a
 // window w when t−w ≤ last seen ≤ t in whole seconds, and they are not gone.
+//
+// With PresenceEvents, changes are announced. A user goes online (user.online)
+// at the first sign of life after being offline. They go offline (user.offline)
+// when Window and OfflineGrace have passed without one: At is the first whole
+// second in which they no longer count. They also go offline when they are
+// gone: by a kick, a ban or an erasure at once; by a logout (CauseLogout) when
+// LeaveGrace has passed since, At being the logout plus LeaveGrace, or when
+// they would have fallen silent if that is earlier. If they are heard before,
+// neither event is made. These waits are the announcements' alone: what is
+// answered about a user is so at once.
+//
+// Each change makes one event, also across restarts and however late Tick
+// comes: who went offline and is heard before Tick came makes both, in order.
+// The events of a user, of sessions too, come in the order of their At.
 type Presence interface {
 	// Beat is a sign of life of each of the users.
 	Beat(ctx context.Context, now time.Time, users []string) error
@@ -238,7 +253,8 @@ type Users interface {
 	// Erase removes everything about a user: sessions end with CauseErased,
 	// friends go in both directions, presence, marks, name and kind, and the
 	// user's events lose their user and session. A ban stays, without its
-	// user's id, until it ends. Appends user.erased, which names nobody.
+	// user's id, until it ends. Appends user.offline if the user was announced
+	// online, and user.erased; they name nobody.
 	// Erasing a user never heard of is no error.
 	Erase(ctx context.Context, now time.Time, user string, key BanKey) error
 

@@ -6,6 +6,7 @@ import "time"
 const (
 	DefaultWindow       = 5 * time.Minute
 	DefaultRetention    = 90 * 24 * time.Hour
+	DefaultLeaveGrace   = 10 * time.Second
 	DefaultRestartGrace = 60 * time.Second
 )
 

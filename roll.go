@@ -23,7 +23,10 @@ type Options struct {
 
 	Window       time.Duration // online window; 1s to Retention, default 5m
 	OfflineGrace time.Duration // before a silent user is announced offline; default 0
-	Retention    time.Duration // of last-seen times; default 90 days
+	// LeaveGrace is how long after their last logout a user is announced offline
+	// unless they are heard before; up to 24h, default 10s, negative for none.
+	LeaveGrace time.Duration
+	Retention  time.Duration // of last-seen times; default 90 days
 	// NoPresenceEvents turns off user.online and user.offline.
 	NoPresenceEvents bool
 
@@ -140,11 +143,13 @@ func (o *Options) fill() error {
 	setDefault(&o.Window, DefaultWindow)
 	setDefault(&o.Retention, DefaultRetention)
 	setDefault(&o.LateMarks, 31*24*time.Hour)
+	setDefault(&o.LeaveGrace, DefaultLeaveGrace)
 	setDefault(&o.RestartGrace, DefaultRestartGrace)
 	setDefault(&o.EventsAge, DefaultEventsAge)
 	setDefault(&o.EventsCount, DefaultEventsCount)
 	setDefault(&o.VisitsKeep, DefaultVisitsKeep)
 	setDefault(&o.AttendanceOn, AttendOnLogin)
+	o.LeaveGrace = max(o.LeaveGrace, 0)
 	o.RestartGrace = max(o.RestartGrace, 0)
 	return o.validate()
 }
@@ -166,6 +171,8 @@ func (o *Options) validate() error {
 		return Invalid("presence.window", "must be between 1s and presence.retention (%v), is %v", o.Retention, o.Window)
 	case o.OfflineGrace < 0 || o.OfflineGrace > o.Retention:
 		return Invalid("presence.offline_grace", "must be between 0 and presence.retention, is %v", o.OfflineGrace)
+	case o.LeaveGrace > 24*time.Hour:
+		return Invalid("presence.leave_grace", "must be at most 24h, is %v", o.LeaveGrace)
 	case o.LateMarks < 0:
 		return Invalid("attendance.late", "must not be negative")
 	case o.RestartGrace > 24*time.Hour:
@@ -188,6 +195,7 @@ func (o *Options) settings() Settings {
 		Location:       o.Timezone,
 		Window:         o.Window,
 		OfflineGrace:   o.OfflineGrace,
+		LeaveGrace:     o.LeaveGrace,
 		Retention:      o.Retention,
 		RestartGrace:   o.RestartGrace,
 		PresenceEvents: !o.NoPresenceEvents,

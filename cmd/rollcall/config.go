@@ -96,6 +96,7 @@ func (r *configReader) roll() rollcall.Options {
 		Window:           r.duration("presence.window", time.Second, tenYears),
 		Retention:        r.duration("presence.retention", time.Minute, tenYears),
 		OfflineGrace:     r.duration("presence.offline_grace", 0, tenYears),
+		LeaveGrace:       r.duration("presence.leave_grace", 0, day),
 		NoPresenceEvents: r.oneOf("presence.events", "on", "off") == "off",
 		RestartGrace:     r.duration("restart_grace", 0, day),
 		LateMarks:        r.duration("attendance.late", time.Second, tenYears),
@@ -105,6 +106,9 @@ func (r *configReader) roll() rollcall.Options {
 	}
 	if o.RestartGrace == 0 {
 		o.RestartGrace = -1 // none, where 0 would be the default
+	}
+	if o.LeaveGrace == 0 {
+		o.LeaveGrace = -1 // none, where 0 would be the default
 	}
 	if o.Window > o.Retention {
 		r.fault("presence.window", "must not be longer than presence.retention (%s), is %s", r.get("presence.retention"), r.get("presence.window"))

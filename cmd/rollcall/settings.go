@@ -38,6 +38,7 @@ type settings struct {
 	Window       string `key:"presence.window" name:"presence-window" def:"5m" placeholder:"5m" help:"How recent a beat must be to count as online."`
 	Retention    string `key:"presence.retention" name:"presence-retention" def:"90d" placeholder:"90d" help:"How long last-seen times are kept."`
 	Grace        string `key:"presence.offline_grace" name:"presence-offline-grace" def:"0s" placeholder:"0s" help:"Wait before a user is announced offline."`
+	LeaveGrace   string `key:"presence.leave_grace" name:"presence-leave-grace" def:"10s" placeholder:"10s" help:"Wait before one who logged out is announced offline."`
 	Events       string `key:"presence.events" name:"presence-events" def:"on" placeholder:"on" help:"on or off: announce users online and offline."`
 	Policies     string `key:"policies" def:"[]" placeholder:"[]" help:"List of policies, as JSON (a YAML list in the file)."`
 	RestartGrace string `key:"restart_grace" name:"restart-grace" def:"60s" placeholder:"60s" help:"Put off deadlines that fell into an outage."`
