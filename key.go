@@ -45,7 +45,16 @@ type APIKey struct {
 	Role      Role
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero means never
+	// Configured says that the key comes from the configuration of a server,
+	// see [Roll.ConfigureAdminKey].
+	Configured bool
+	// RevokedAt is set on a configured key that was revoked: it is kept, so that
+	// the next start of a server that still configures it does not bring it back.
+	RevokedAt time.Time
 }
+
+// revoked reports whether the key was revoked and is only remembered.
+func (k *APIKey) revoked() bool { return !k.RevokedAt.IsZero() }
 
 // MaxAPIKeys bounds how many keys one store holds.
 const MaxAPIKeys = 10_000

@@ -3,6 +3,7 @@ package rollcall
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,18 +38,65 @@ func (r *Roll) CreateKey(ctx context.Context, k NewKey) (APIKey, string, error) 
 		return APIKey{}, "", err
 	}
 	key := APIKey{Hash: HashKey(text), Name: k.Name, Role: k.Role, CreatedAt: r.clock.Now()}
-	key.ID = hex.EncodeToString(key.Hash[:8])
+	key.ID = keyID(key.Hash)
 	if k.TTL > 0 {
 		key.ExpiresAt = key.CreatedAt.Add(k.TTL)
 	}
 	if k.Text != "" {
 		if old, err := r.engine.Key(ctx, key.Hash); err == nil {
+			if old.revoked() {
+				return APIKey{}, "", &Error{Code: CodeConflict, Field: "text", Detail: "is a key that was revoked, which stays revoked: choose another one"}
+			}
 			return old, text, nil
 		}
 	}
 	err := r.do("create_key", func() error { return r.engine.PutKey(ctx, key) })
 	return key, text, err
 }
+
+// ConfigureAdminKey makes text, "rck_" and at least 32 more characters, the one
+// admin key that the configuration gives. It removes the one that was configured
+// before. A configured key that was revoked stays revoked: then nothing changes,
+// and the key returned has RevokedAt set.
+func (r *Roll) ConfigureAdminKey(ctx context.Context, text string) (APIKey, error) {
+	if err := validateKeyText(text); err != nil {
+		return APIKey{}, err
+	}
+	hash := HashKey(text)
+	key, err := r.engine.Key(ctx, hash)
+	switch {
+	case CodeOf(err) == CodeNotFound:
+		key = APIKey{ID: keyID(hash), Hash: hash, Name: "admin_key", Role: RoleAdmin, CreatedAt: r.clock.Now()}
+	case err != nil:
+		return APIKey{}, err
+	case key.revoked():
+		return key, nil
+	}
+
+	// The new key goes in before the old one goes out: a crash between the two
+	// leaves both, and the next start removes the old one.
+	if !key.Configured || key.Role != RoleAdmin {
+		key.Configured, key.Role, key.ExpiresAt = true, RoleAdmin, time.Time{}
+		if err := r.do("create_key", func() error { return r.engine.PutKey(ctx, key) }); err != nil {
+			return APIKey{}, err
+		}
+	}
+	all, err := r.engine.Keys(ctx)
+	if err != nil {
+		return APIKey{}, err
+	}
+	for _, old := range all {
+		if old.Configured && !old.revoked() && old.Hash != hash {
+			if err := r.do("revoke_key", func() error { return r.engine.DeleteKey(ctx, old.ID) }); err != nil {
+				return APIKey{}, err
+			}
+		}
+	}
+	return key, nil
+}
+
+// keyID is the public id of the key with a hash.
+func keyID(hash KeyHash) string { return hex.EncodeToString(hash[:8]) }
 
 func validateKeyText(text string) error {
 	body, ok := strings.CutPrefix(text, keyPrefix)
@@ -72,16 +120,36 @@ func (r *Roll) Authenticate(ctx context.Context, text string) (APIKey, error) {
 		return APIKey{}, &Error{Code: CodeUnauthenticated, Detail: "this API key is not known: make one with \"rollcall key create\""}
 	case err != nil:
 		return APIKey{}, err
+	case key.revoked():
+		return APIKey{}, &Error{Code: CodeUnauthenticated, Detail: "this API key was revoked"}
 	case !key.ExpiresAt.IsZero() && !r.clock.Now().Before(key.ExpiresAt):
 		return APIKey{}, &Error{Code: CodeUnauthenticated, Detail: "this API key has expired"}
 	}
 	return key, nil
 }
 
-// Keys returns all API keys, oldest first.
-func (r *Roll) Keys(ctx context.Context) ([]APIKey, error) { return r.engine.Keys(ctx) }
+// Keys returns the API keys in force or expired, oldest first.
+func (r *Roll) Keys(ctx context.Context) ([]APIKey, error) {
+	keys, err := r.engine.Keys(ctx)
+	return slices.DeleteFunc(keys, func(k APIKey) bool { return k.revoked() }), err
+}
 
-// RevokeKey removes an API key by its id; CodeNotFound.
+// RevokeKey revokes an API key by its id; CodeNotFound. One that the
+// configuration gives is remembered as revoked, all others are removed.
 func (r *Roll) RevokeKey(ctx context.Context, id string) error {
-	return r.do("revoke_key", func() error { return r.engine.DeleteKey(ctx, id) })
+	return r.do("revoke_key", func() error {
+		keys, err := r.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(keys, func(k APIKey) bool { return k.ID == id })
+		switch {
+		case i < 0:
+			return NotFound("API key")
+		case !keys[i].Configured:
+			return r.engine.DeleteKey(ctx, id)
+		}
+		keys[i].RevokedAt = r.clock.Now()
+		return r.engine.PutKey(ctx, keys[i])
+	})
 }

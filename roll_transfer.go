@@ -68,7 +68,7 @@ func (r *Roll) Import(ctx context.Context, dossiers ...Dossier) error {
 func (r *Roll) ImportKey(ctx context.Context, key APIKey) (bool, error) {
 	return observe(r, "import_key", func() (bool, error) {
 		switch {
-		case key.ID != hex.EncodeToString(key.Hash[:8]):
+		case key.ID != keyID(key.Hash):
 			return false, Invalid("id", "contradicts the hash")
 		case key.Role.rank() == 0:
 			return false, Invalid("role", "must be reader, writer or admin, is %q", key.Role)

@@ -13,6 +13,8 @@ func adminTests() []test {
 		{"an API key expires", keyExpires},
 		{"the same key text again changes nothing", keyAgain},
 		{"API keys survive a restart", keysRestart},
+		{"the configured admin key replaces the one configured before, and no other", adminKeyReplaced},
+		{"a configured admin key that was revoked stays revoked", adminKeyRevoked},
 		{"stats describe the engine", statsPlausible},
 		{"an engine that works is ready", engineReady},
 		{"compact changes no answer", compactKeeps},
@@ -82,6 +84,48 @@ func keysRestart(h *harness) {
 	got, err := h.roll.Authenticate(h.ctx, text)
 	h.NoError(err)
 	h.Equal(key, got)
+}
+
+const (
+	firstAdminKey  = "rck_first-0123456789abcdef0123456789abcdef"
+	secondAdminKey = "rck_second-0123456789abcdef0123456789abcdef"
+)
+
+func (h *harness) configureAdminKey(text string) rollcall.APIKey {
+	key, err := h.roll.ConfigureAdminKey(h.ctx, text)
+	h.NoError(err)
+	return key
+}
+
+func adminKeyReplaced(h *harness) {
+	made, _ := h.key(rollcall.NewKey{Name: "made by hand", Role: rollcall.RoleAdmin})
+	first := h.configureAdminKey(firstAdminKey)
+	h.Equal(rollcall.RoleAdmin, first.Role)
+	h.Equal(first, h.configureAdminKey(firstAdminKey), "again changes nothing")
+	h.restart()
+	second := h.configureAdminKey(secondAdminKey)
+	_, err := h.roll.Authenticate(h.ctx, firstAdminKey)
+	h.code(rollcall.CodeUnauthenticated, err)
+	got, err := h.roll.Authenticate(h.ctx, secondAdminKey)
+	h.NoError(err)
+	h.Equal(second, got)
+	h.ElementsMatch([]rollcall.APIKey{made, second}, h.keys())
+}
+
+func adminKeyRevoked(h *harness) {
+	key := h.configureAdminKey(firstAdminKey)
+	h.NoError(h.roll.RevokeKey(h.ctx, key.ID))
+	h.Empty(h.keys())
+	h.restart()
+	h.False(h.configureAdminKey(firstAdminKey).RevokedAt.IsZero())
+	_, err := h.roll.Authenticate(h.ctx, firstAdminKey)
+	h.code(rollcall.CodeUnauthenticated, err)
+	_, _, err = h.roll.CreateKey(h.ctx, rollcall.NewKey{Role: rollcall.RoleAdmin, Text: firstAdminKey})
+	h.code(rollcall.CodeConflict, err)
+	h.code(rollcall.CodeNotFound, h.roll.RevokeKey(h.ctx, key.ID))
+	h.configureAdminKey(secondAdminKey)
+	h.False(h.configureAdminKey(firstAdminKey).RevokedAt.IsZero(), "another one in between changes nothing")
+	h.Len(h.keys(), 1)
 }
 
 func statsPlausible(h *harness) {

@@ -226,6 +226,11 @@ func encodeAPIKey(k rollcall.APIKey) []byte {
 	w.string(string(k.Role))
 	w.int(k.CreatedAt.UnixMilli())
 	w.int(msOf(k.ExpiresAt))
+	w.u8(0)
+	if k.Configured {
+		w.b[len(w.b)-1] = 1
+	}
+	w.int(msOf(k.RevokedAt))
 	return w.b
 }
 
@@ -235,5 +240,6 @@ func decodeAPIKey(id string, v []byte) (rollcall.APIKey, error) {
 	k.Hash = rollcall.KeyHash(r.raw(len(k.Hash)))
 	k.Name, k.Role = r.string(), rollcall.Role(r.string())
 	k.CreatedAt, k.ExpiresAt = timeOf(r.int()), timeOrZero(r.int())
+	k.Configured, k.RevokedAt = r.u8() == 1, timeOrZero(r.int())
 	return k, r.done()
 }

@@ -48,6 +48,27 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestErrorsNeverHoldThePassword(t *testing.T) {
+	const secret = "hunter2"
+	for _, before := range []string{"", "%zz", "/", "@", ":", "#", "?", " ", "[", "se#", "/x@", "?a=", "123/"} {
+		for _, form := range []string{
+			"redis://u:PW@127.0.0.1:1", "redis://u:PW@127.0.0.1:x", "redis://u:PW/x@db", "redis+sentinel://u:PW@h:1/m",
+			"redis+sentinel://u:1/PW@db", "redis+cluster://u:PW@h/3", "u:PW@h://x", "redis://u@h:1?sentinel_password=PW&x=1", "redis://PW@", "rediss+x://u:PW@h",
+		} {
+			o := redis.Options{URL: strings.ReplaceAll(form, "PW", before+secret)}
+			if err := o.Check(); err != nil {
+				require.NotContains(t, err.Error(), secret, "%q", o.URL)
+			}
+		}
+	}
+	for _, url := range []string{"redis+sentinel://user:123/se#cret@db", "redis://user:hunter2/x@db", "redis://u:a@b@h"} {
+		o := redis.Options{URL: url}
+		require.ErrorIs(t, o.Check(), rollcall.ErrInvalidArgument, "%q", url)
+	}
+	o := redis.Options{URL: "redis+sentinel://user:123%2Fse%23cret%40@db:26379/master"}
+	require.NoError(t, o.Check())
+}
+
 // TestFixedWithTheData opens data with other settings than it was made with.
 func TestFixedWithTheData(t *testing.T) {
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})

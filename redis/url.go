@@ -30,25 +30,28 @@ func badURL(format string, args ...any) error {
 	return rollcall.Invalid("redis.url", format, args...)
 }
 
-// parseURL reads a URL. Its errors never show the password.
+// parseURL reads a URL. A password with special characters as they are would be
+// taken for something else: any @ or # but those of a URL is refused. The errors
+// quote nothing of the URL, as it may be a part of the password.
 func parseURL(text string) (address, error) {
 	var a address
 	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		return a, badURL("begins with redis://, redis+cluster:// or redis+sentinel://, or with rediss for encryption")
-	}
 	base, kind, _ := strings.Cut(scheme, "+")
 	a.encrypted = base == "rediss"
 	a.cluster, a.sentinel = kind == "cluster", kind == "sentinel"
-	if (base != "redis" && base != "rediss") || (kind != "" && !a.cluster && !a.sentinel) {
-		return a, badURL("has a scheme that is not known: %q", scheme)
+	if !ok || (base != "redis" && base != "rediss") || (kind != "" && !a.cluster && !a.sentinel) {
+		return a, badURL("must begin with redis://, redis+cluster:// or redis+sentinel://, or with rediss for encryption")
 	}
+	marks := strings.Count(rest, "@")
 	rest, query, _ := strings.Cut(rest, "?")
+	authority, path, _ := strings.Cut(rest, "/")
+	if strings.Contains(rest, "#") || marks > 1 || marks == 1 && !strings.Contains(authority, "@") {
+		return a, badURL("has a special character in its user, its password or an option: write / as %%2F, ? as %%3F, # as %%23, @ as %%40")
+	}
 	var err error
 	if a.query, err = url.ParseQuery(query); err != nil {
 		return a, badURL("has a query that cannot be read")
 	}
-	authority, path, _ := strings.Cut(rest, "/")
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
 		user, password, _ := strings.Cut(authority[:at], ":")
 		var err2 error
@@ -69,7 +72,7 @@ func parseURL(text string) (address, error) {
 		switch name {
 		case "ca", "cert", "key", "server_name", "sentinel_user", "sentinel_password":
 		default:
-			return a, badURL("has an option that is not known: %q", name)
+			return a, badURL("has an option that is not known: there are ca, cert, key, server_name, sentinel_user and sentinel_password")
 		}
 	}
 	return a, nil
@@ -89,7 +92,7 @@ func (a *address) readHosts(text string) error {
 			return badURL("names no host")
 		}
 		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
-			return badURL("has a port that is none: %q", p)
+			return badURL("has a port that is none: it must be a number from 1 to 65535")
 		}
 		a.hosts = append(a.hosts, net.JoinHostPort(host, p))
 	}
@@ -112,7 +115,7 @@ func (a *address) readPath(path string) error {
 	db, err := strconv.Atoi(path)
 	switch {
 	case err != nil || db < 0:
-		return badURL("has a database that is no number: %q", path)
+		return badURL("has a database that is no number behind the last /")
 	case a.cluster && db != 0:
 		return badURL("names a database, and a Cluster has none but 0")
 	}

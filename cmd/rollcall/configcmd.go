@@ -90,7 +90,7 @@ func (c *config) rehearse(a *app) error {
 		return errors.Join(err, engine.Close())
 	}
 	if c.adminKey != "" {
-		_, _, err = roll.CreateKey(a.ctx, rollcall.NewKey{Role: rollcall.RoleAdmin, Text: c.adminKey})
+		_, err = roll.ConfigureAdminKey(a.ctx, c.adminKey)
 	}
 	_, herr := httpapi.New(roll, c.http)
 	_, terr := c.tls()

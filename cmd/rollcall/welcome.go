@@ -44,8 +44,12 @@ func (s *server) firstKey() (welcomeKey, error) {
 	ctx := s.app.ctx
 	unknown := welcomeKey{header: bearer("'", "YOUR_KEY")}
 	if text := s.config.adminKey; text != "" {
-		_, _, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: "admin_key", Role: rollcall.RoleAdmin, Text: text})
+		key, err := s.roll.ConfigureAdminKey(ctx, text)
 		unknown.note = "key   the one of admin_key"
+		if !key.RevokedAt.IsZero() {
+			s.log.Warn("the configured admin_key was revoked and stays so: configure another one", "key", key.ID, "revoked_at", key.RevokedAt)
+			unknown.note = "key   the configured admin_key was REVOKED: configure another one"
+		}
 		return s.unlessOff(unknown), err
 	}
 	path := filepath.Join(s.config.dataDir, keyFile)
