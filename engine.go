@@ -97,8 +97,11 @@ type Settings struct {
 // Begin is a login, checked and ready to be stored. ID, LoginAt, SeenAt,
 // ExpiresAt and EndsAt of Session are the engine's to fill in.
 type Begin struct {
-	Session   Session // Kind and Name may be empty: the user's own are taken
-	Random    uint64  // for the session id
+	Session Session // Kind and Name may be empty: the user's own are taken
+	// Evict are sessions that end with the login: at most MaxEvict, perhaps
+	// some twice, some ended, some of other users.
+	Evict     []SessionID
+	Random    uint64 // for the session id
 	Token     TokenHash
 	BanKey    BanKey
 	Policies  *Policies
@@ -107,8 +110,12 @@ type Begin struct {
 	Retry     *Retry
 }
 
-// Retry makes a login safe to repeat: a second Begin with the same Key within
-// the time kept returns what the first one did.
+// Retry makes a login safe to repeat. A second Begin with the same Key within
+// the time kept returns what the first one did while the session of the first
+// lives; afterwards it fails with CodeSessionEnded and the session's cause,
+// which is CauseErased if nothing of it is remembered. A Begin that was refused
+// holds no key. Of logins of different users under one Key, also at the same
+// instant, at most one succeeds.
 type Retry struct {
 	Key     [32]byte // of the caller and the caller's own key
 	Request [32]byte // hash of the request: another one is a CodeConflict
@@ -169,11 +176,16 @@ type EndResult struct {
 // anything has swept since.
 type Sessions interface {
 	// Begin starts a session: checks the ban (CodeUserBanned with the ban's
-	// reason), ends the session that has the same user and DeviceID
-	// (CauseReplaced), and, when the policy's limits are reached, makes room by
-	// its Overflow (CauseReplaced) or refuses (CodeSessionLimit, nothing
-	// changed). The login is a beat of its user and, if asked, marks the day.
-	// Appends session.ended for each that went, then session.started.
+	// reason), ends the session that has the same user and DeviceID, those of
+	// Evict that are live sessions of the user, and, when the policy's limits
+	// are still reached then, makes room by its Overflow or refuses with
+	// CodeSessionLimit. All that end do so with CauseReplaced, in this order:
+	// same device, then Evict by login, then Overflow. A refusal names in
+	// Conflicts the sessions that the limit counts and that would have stayed:
+	// newest login first, at most MaxConflicts; ties by id, descending. The login is a beat of its user
+	// and, if asked, marks the day. Appends session.ended for each that went,
+	// then session.started. A login that is refused changes nothing and leaves
+	// nothing behind: no end, no user, no kind.
 	Begin(ctx context.Context, now time.Time, b Begin) (Begun, error)
 
 	// Touch moves SeenAt to now and ExpiresAt with it, by the policy that

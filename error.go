@@ -3,6 +3,7 @@ package rollcall
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code says what kind of failure an [Error] is. Codes are stable: programs may
@@ -48,7 +49,31 @@ type Error struct {
 	Detail string
 	Cause  Cause  // how the session ended, for CodeSessionEnded
 	Reason string // the reason given for the end or the ban
-	Err    error
+	// Conflicts are the sessions that stand in the way of a login, for
+	// CodeSessionLimit: newest login first, at most MaxConflicts of them.
+	Conflicts []Conflict
+	Err       error
+}
+
+// Conflict is a session that stands in the way of a login: enough to ask its
+// user which one to sign out, see [Login.Evict].
+type Conflict struct {
+	ID      SessionID
+	App     string
+	Device  string
+	LoginAt time.Time
+	SeenAt  time.Time
+}
+
+// MaxConflicts is how many sessions in the way of a login are named.
+const MaxConflicts = 100
+
+// SessionLimitError refuses a login because a limit of its policy is reached.
+func SessionLimitError(limit int, inTheWay []Conflict) error {
+	return &Error{
+		Code: CodeSessionLimit, Conflicts: inTheWay,
+		Detail: fmt.Sprintf("the limit of %d sessions is reached: end one of those in conflicts, or name it in evict", limit),
+	}
 }
 
 func (e *Error) Error() string {

@@ -23,11 +23,23 @@ type Login struct {
 	UserAgent string
 	Attrs     map[string]string
 
+	// Evict names sessions that are to end (CauseReplaced) if the login
+	// succeeds, whatever the policy: those of them that are live sessions of
+	// User. Others are ignored, as they may have ended meanwhile. At most
+	// MaxEvict. It answers a refusal with session_limit, whose Conflicts name
+	// the sessions in the way.
+	Evict []SessionID
+
 	// RetryKey makes the login safe to repeat for 10 minutes: the same key with
-	// the same login returns the same session and token; with another login it
-	// is a conflict. RetryScope keeps callers' keys apart.
+	// the same login returns the same session and token as long as the session
+	// lives, and session_ended with its cause afterwards. With another login it
+	// is a conflict, and so it is once the token has been rotated. A login that
+	// was refused holds no key. RetryScope keeps callers' keys apart.
 	RetryKey, RetryScope string
 }
+
+// MaxEvict is how many sessions one login may name to be ended.
+const MaxEvict = 100
 
 // LoggedIn is a login's outcome. Token is shown here and never again.
 type LoggedIn struct {
@@ -62,6 +74,9 @@ func (l *Login) validate() error {
 	if l.IP.Zone() != "" {
 		return Invalid("ip", "must not have a zone")
 	}
+	if len(l.Evict) > MaxEvict {
+		return Invalid("evict", "names %d sessions, the limit is %d", len(l.Evict), MaxEvict)
+	}
 	return validateAttrs(l.Attrs)
 }
 
@@ -77,6 +92,10 @@ func (l *Login) digest() [sha256.Size]byte {
 	for _, s := range []string{l.User, l.Kind, l.Name, l.App, l.Device, l.DeviceID, l.IP.String(), l.UserAgent} {
 		put(s)
 	}
+	for _, id := range l.Evict {
+		put(string(id[:]))
+	}
+	put("") // no id is empty: the attributes begin
 	keys := make([]string, 0, len(l.Attrs))
 	for k := range l.Attrs {
 		keys = append(keys, k)
@@ -91,7 +110,8 @@ func (l *Login) digest() [sha256.Size]byte {
 
 // Login starts a session and returns its token, once. It is a beat of the user
 // and, with AttendOnLogin or AttendOnBeat, marks the day. Errors: user_banned,
-// session_limit, conflict, invalid_argument.
+// session_limit with the sessions in the way, conflict, invalid_argument; with
+// a RetryKey also session_ended.
 func (r *Roll) Login(ctx context.Context, l Login) (LoggedIn, error) {
 	return observe(r, "login", func() (LoggedIn, error) { return r.login(ctx, l) })
 }
@@ -110,6 +130,7 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 			User: l.User, Kind: l.Kind, Name: l.Name, App: l.App, Device: l.Device, DeviceID: l.DeviceID,
 			IP: l.IP.Unmap(), UserAgent: l.UserAgent, Attrs: l.Attrs,
 		},
+		Evict:     l.Evict,
 		Random:    binary.BigEndian.Uint64(random[:]),
 		Token:     hash,
 		BanKey:    r.banKey(l.User),
@@ -129,9 +150,29 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 		return LoggedIn{}, err
 	}
 	if begun.Replayed {
-		token = r.newToken(l.User, begun.Nonce)
+		if token, err = r.replayedToken(ctx, l.User, begun.Nonce); err != nil {
+			return LoggedIn{}, err
+		}
 	}
 	return LoggedIn{Session: begun.Session, Token: token, BeatKey: r.BeatKey(begun.Session.ID), Ended: begun.Ended}, nil
+}
+
+// replayedToken derives the token of the first login again, and makes sure that
+// it still is the session's.
+func (r *Roll) replayedToken(ctx context.Context, user string, nonce [32]byte) (string, error) {
+	token := r.newToken(user, nonce)
+	hash, _ := HashToken(token)
+	s, err := r.engine.Lookup(ctx, r.clock.Now(), Ref{Token: &hash}, Truth)
+	switch {
+	case CodeOf(err) == CodeNotFound:
+		return "", &Error{
+			Code: CodeConflict, Field: "idempotency_key",
+			Detail: "was used for a login whose token has been rotated since: log in with another key",
+		}
+	case err == nil && s.End != nil:
+		return "", SessionEndedError(s.End)
+	}
+	return token, err
 }
 
 // newToken derives a user's token from 256 random bits. Going through the

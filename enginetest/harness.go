@@ -42,6 +42,8 @@ func Run(t *testing.T, open Opener) {
 		tests []test
 	}{
 		{"policy", policyTests()},
+		{"evict", evictTests()},
+		{"retry", retryTests()},
 		{"sessions", sessionTests()},
 		{"expiry", expiryTests()},
 		{"kick", kickTests()},

@@ -151,17 +151,23 @@ func (m *model) finish(cause rollcall.Cause, reason, actor string, sessions ...*
 	}
 }
 
-// room returns the sessions that a login pushes out, in the order they go;
-// false if the policy rejects it.
-func (m *model) room(l rollcall.Login, p rollcall.Policy) ([]*modelSession, bool) {
-	var out, rest []*modelSession
+// room returns the sessions that a login pushes out, in the order they go, or
+// those in its way if the policy rejects it.
+func (m *model) room(l rollcall.Login, p rollcall.Policy) (out []*modelSession, conflicts []rollcall.Conflict) {
+	var asked, rest []*modelSession
 	for _, s := range m.liveOf(l.User) {
-		if l.DeviceID != "" && s.Session.DeviceID == l.DeviceID {
+		switch {
+		case l.DeviceID != "" && s.Session.DeviceID == l.DeviceID:
 			out = append(out, s)
-		} else {
+		case slices.Contains(l.Evict, s.Session.ID):
+			asked = append(asked, s)
+		default:
 			rest = append(rest, s)
 		}
 	}
+	out = append(out, asked...)
+	newestFirst := slices.Clone(rest)
+	slices.Reverse(newestFirst)
 	if p.Overflow == rollcall.EvictIdle {
 		slices.SortStableFunc(rest, func(a, b *modelSession) int { return a.seen.Compare(b.seen) })
 	}
@@ -183,14 +189,21 @@ func (m *model) room(l rollcall.Login, p rollcall.Policy) ([]*modelSession, bool
 				break
 			}
 			if p.Overflow == rollcall.Reject {
-				return nil, false
+				for _, s := range newestFirst {
+					if limit.counts(s) {
+						of := s.Session
+						of.SeenAt = s.seen
+						conflicts = append(conflicts, conflictOf(of))
+					}
+				}
+				return nil, conflicts
 			}
 			first := slices.IndexFunc(rest, limit.counts)
 			out = append(out, rest[first])
 			rest = slices.Delete(slices.Clone(rest), first, first+1)
 		}
 	}
-	return out, true
+	return out, nil
 }
 
 // floor is the second from which windows are measured: during the grace after

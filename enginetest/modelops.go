@@ -50,16 +50,21 @@ func (m *model) doLogin(t *rapid.T) {
 		Device:   rapid.SampledFrom([]string{"", "web", "tv", "ios"}).Draw(t, "device"),
 		DeviceID: rapid.SampledFrom([]string{"", "", "d1", "d2"}).Draw(t, "device id"),
 	}
+	for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "evict") {
+		if len(m.sessions) > 0 {
+			l.Evict = append(l.Evict, m.oneOf(t).Session.ID)
+		}
+	}
 	u := m.user(l.User)
 	policy := m.h.options.Policies.For(cmp.Or(l.Kind, u.Kind), l.App, l.Device)
-	out, ok := m.room(l, policy)
+	out, conflicts := m.room(l, policy)
 	in, err := m.h.roll.Login(m.h.ctx, l)
 	switch {
 	case !m.bans[l.User].IsZero():
 		m.h.code(rollcall.CodeUserBanned, err)
 		return
-	case !ok:
-		m.h.code(rollcall.CodeSessionLimit, err)
+	case conflicts != nil:
+		m.h.Equal(conflicts, m.h.code(rollcall.CodeSessionLimit, err).Conflicts)
 		return
 	}
 	m.h.NoError(err)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -31,11 +31,15 @@ func (e *Engine) Begin(_ context.Context, at time.Time, in rollcall.Begin) (roll
 	if err != nil {
 		return rollcall.Begun{}, err
 	}
+	// Logins under one key may be of users of different partitions: the second
+	// has to see what the first one stored.
+	unlock := e.retries.lock(in.Retry)
 	p := e.partitionOf(in.Session.User)
 	p.mu.Lock()
 	b := &beginning{p: p, u: p.begin(), in: &in, now: p.advance(now)}
 	out, err := b.run()
 	p.mu.Unlock()
+	unlock()
 	if err != nil {
 		return out, b.u.drop(err)
 	}
@@ -93,22 +97,50 @@ func (b *beginning) check() error {
 	return b.makeRoom(b.in.Policies.For(b.in.Session.Kind, b.in.Session.App, b.in.Session.Device))
 }
 
-// makeRoom chooses the sessions that go: the one of the same physical device,
-// then as many as it takes to keep the limits.
-func (b *beginning) makeRoom(policy rollcall.Policy) error {
+// leavers sorts the user's live sessions: those that go in any case, the one
+// of the same physical device first, then those named, go into evict; the
+// others are returned.
+func (b *beginning) leavers() []uint32 {
 	s := &b.p.sessions
-	b.new.idle, b.new.lifetime = ms(policy.IdleTimeout), ms(policy.Lifetime)
-	var live []uint32
+	named := make(map[rollcall.SessionID]bool, len(b.in.Evict))
+	for _, id := range b.in.Evict {
+		named[id] = true
+	}
+	var asked, stay []uint32
 	s.ofUser.each(b.user, func(slot uint32) bool {
 		switch {
 		case !s.alive(slot, b.now):
 		case b.in.Session.DeviceID != "" && s.session(slot).DeviceID == b.in.Session.DeviceID:
 			b.evict = append(b.evict, slot)
+		case named[s.id(slot)]:
+			asked = append(asked, slot)
 		default:
-			live = append(live, slot)
+			stay = append(stay, slot)
 		}
 		return true
 	})
+	slices.SortFunc(asked, s.compareID)
+	b.evict = append(b.evict, asked...)
+	return stay
+}
+
+// conflicts describes the sessions in the way of a login, newest first.
+func (s *sessions) conflicts(slots []uint32) []rollcall.Conflict {
+	slices.SortFunc(slots, func(x, y uint32) int { return s.compareID(y, x) })
+	out := make([]rollcall.Conflict, 0, min(len(slots), rollcall.MaxConflicts))
+	for _, slot := range slots[:min(len(slots), rollcall.MaxConflicts)] {
+		c := s.session(slot)
+		out = append(out, rollcall.Conflict{ID: c.ID, App: c.App, Device: c.Device, LoginAt: c.LoginAt, SeenAt: c.SeenAt})
+	}
+	return out
+}
+
+// makeRoom chooses the sessions that go: those that go in any case, then as
+// many as it takes to keep the limits.
+func (b *beginning) makeRoom(policy rollcall.Policy) error {
+	s := &b.p.sessions
+	b.new.idle, b.new.lifetime = ms(policy.IdleTimeout), ms(policy.Lifetime)
+	live := b.leavers()
 	device, known := s.values.Find(b.in.Session.Device)
 	known = known || b.in.Session.Device == "" // no class is a class too
 	sameDevice := func(slot uint32) bool { return known && s.device.Get(slot) == device }
@@ -124,17 +156,18 @@ func (b *beginning) makeRoom(policy rollcall.Policy) error {
 		return s.compareID(x, y)
 	})
 	goOver := func(limit int, counts func(uint32) bool) error {
-		n := 0
+		var counted []uint32
 		for _, slot := range live {
 			if counts(slot) {
-				n++
+				counted = append(counted, slot)
 			}
 		}
+		n := len(counted)
 		if limit == 0 || n < limit {
 			return nil
 		}
 		if policy.Overflow == rollcall.Reject {
-			return &rollcall.Error{Code: rollcall.CodeSessionLimit, Detail: fmt.Sprintf("the limit of %d sessions is reached", limit)}
+			return rollcall.SessionLimitError(limit, s.conflicts(counted))
 		}
 		live = slices.DeleteFunc(live, func(slot uint32) bool {
 			if n < limit || !counts(slot) {
@@ -227,6 +260,20 @@ func putEnded(b *pebble.Batch, p uint8, s *rollcall.Session, tok tokenKey) error
 	return nil
 }
 
+// retryLocks let one login at a time use a retry key.
+type retryLocks [64]sync.Mutex
+
+// lock takes the lock of a login's retry key, if it has one, and returns what
+// gives it back.
+func (l *retryLocks) lock(r *rollcall.Retry) (unlock func()) {
+	if r == nil {
+		return func() {}
+	}
+	mu := &l[r.Key[0]%byte(len(l))]
+	mu.Lock()
+	return mu.Unlock
+}
+
 // retried answers a login that was made before with the same retry key.
 func (b *beginning) retried() (rollcall.Begun, error) {
 	var out rollcall.Begun
@@ -253,8 +300,11 @@ func (b *beginning) retried() (rollcall.Begun, error) {
 		return out, &rollcall.Error{Code: rollcall.CodeConflict, Field: "idempotency_key", Detail: "was used for another login"}
 	}
 	out.Session, err = b.p.lookup(rollcall.Ref{ID: id}, b.now)
-	if rollcall.CodeOf(err) == rollcall.CodeNotFound { // erased meanwhile: a new login
-		return rollcall.Begun{}, nil
+	switch {
+	case rollcall.CodeOf(err) == rollcall.CodeNotFound: // it had ended, and then its user was erased
+		return out, rollcall.SessionEndedError(&rollcall.End{At: timeOf(b.now), Cause: rollcall.CauseErased})
+	case err == nil && out.Session.End != nil:
+		return out, rollcall.SessionEndedError(out.Session.End)
 	}
 	copy(out.Nonce[:], nonce)
 	out.Replayed = err == nil

@@ -27,6 +27,7 @@ type Engine struct {
 	kinds     kindTable
 	keys      keyTable
 	visits    visits
+	retries   retryLocks // taken before the lock of a partition
 	departed  departedDays
 	kept      closedDays
 	settings  rollcall.Settings

@@ -103,6 +103,15 @@ func idOf(s string) rollcall.SessionID {
 	return id
 }
 
+// packIDs puts ids one behind the other.
+func packIDs(ids []rollcall.SessionID) string {
+	packed := make([]byte, 0, 16*len(ids))
+	for _, id := range ids {
+		packed = append(packed, id[:]...)
+	}
+	return string(packed)
+}
+
 // idsOf reads ids that stand one behind the other.
 func idsOf(packed string) []rollcall.SessionID {
 	out := make([]rollcall.SessionID, len(packed)/16)

@@ -18,18 +18,18 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-	begin, touch, lookup, change, finish         script
-	beat, count, newest, seen, sessions          script
-	clear, user, unban, erase, redact            script
-	befriend, unfriend                           script
-	mark, unmark, days, attended, allHot         script
-	closed, close, maps, settle, depart, readmit script
-	announce, back, changed, recopy              script
-	sets, dossier, enter                         script
-	page, narrow, recent                         script
-	stamp, sweep, visit, visitors                script
-	kinds, names, putKey, claim, meta, probe     script // not of a partition
-	all                                          []*script
+	begin, touch, lookup, change, finish              script
+	beat, count, newest, seen, sessions               script
+	clear, user, unban, erase, redact                 script
+	befriend, unfriend                                script
+	mark, unmark, days, attended, allHot              script
+	closed, close, maps, settle, depart, readmit      script
+	announce, back, changed, recopy                   script
+	sets, dossier, enter                              script
+	page, narrow, recent                              script
+	stamp, sweep, visit, visitors                     script
+	kinds, names, putKey, claim, unclaim, meta, probe script // not of a partition
+	all                                               []*script
 }
 
 func loadScripts() (*scripts, error) {
@@ -78,6 +78,7 @@ func loadScripts() (*scripts, error) {
 		&s.names:    "names",
 		&s.putKey:   "putkey",
 		&s.claim:    "claim",
+		&s.unclaim:  "unclaim",
 		&s.meta:     "meta",
 		&s.probe:    "probe",
 		&s.sets:     "env set sets",

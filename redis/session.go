@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -25,7 +26,7 @@ func (e *Engine) Begin(ctx context.Context, at time.Time, b rollcall.Begin) (rol
 	}
 	begun, err := e.begin(ctx, now, &b)
 	if err != nil && claimed && !errors.Is(err, rollcall.ErrUnavailable) {
-		err = errors.Join(err, e.unclaim(ctx, &b)) // a login that was refused holds no key
+		err = errors.Join(err, e.unclaim(ctx, now, &b)) // a login that was refused holds no key
 	}
 	return begun, err
 }
@@ -37,13 +38,14 @@ func (e *Engine) claimKey(r *rollcall.Retry) string {
 	return e.of(e.home(uint16(r.Key[0])<<8|uint16(r.Key[1])), "claim:"+string(r.Key[:]))
 }
 
-// claim takes a retry key for a request; it reports whether it is new.
+// claim takes a retry key for a request; it reports whether there was one to
+// take. Logins of one request may hold it together: its nonce tells them apart.
 func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.Begin) (bool, error) {
 	if b.Retry == nil {
 		return false, nil
 	}
-	msg, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.claim,
-		string(b.Retry.Request[:]), fmt.Sprint(now), fmt.Sprint(e.settings.RetryKeep.Milliseconds())))
+	msg, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.claim, string(b.Retry.Request[:]),
+		string(b.Retry.Nonce[:]), fmt.Sprint(now), fmt.Sprint(e.settings.RetryKeep.Milliseconds())))
 	if err != nil {
 		return false, err
 	}
@@ -51,11 +53,12 @@ func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.Begin) (bool,
 	if err == nil && n == 0 {
 		err = errRetryTaken()
 	}
-	return n == 1, err
+	return err == nil, err
 }
 
-func (e *Engine) unclaim(ctx context.Context, b *rollcall.Begin) error {
-	_, err := e.one(ctx, 0, plain(func() rueidis.Completed { return e.client.B().Del().Key(e.claimKey(b.Retry)).Build() }))
+// unclaim gives a login's hold on its retry key up.
+func (e *Engine) unclaim(ctx context.Context, now int64, b *rollcall.Begin) error {
+	_, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.unclaim, string(b.Retry.Nonce[:])))
 	return err
 }
 
@@ -79,7 +82,8 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollc
 	c := in(e.partOf(s.User), &e.scripts.begin,
 		packPolicies(b.Policies.List()), s.User, string(b.BanKey[:]), s.Kind, s.Name, s.App, s.Device, s.DeviceID,
 		addrText(s.IP), packRest(s), tokenText(b.Token), random.text(), home.text(), day,
-		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(e.kinds.has(rollcall.DefaultKind)))
+		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(e.kinds.has(rollcall.DefaultKind)),
+		packIDs(b.Evict), fmt.Sprint(rollcall.MaxConflicts))
 	c.once = b.Retry == nil
 	msg, err := e.confirmed(ctx, now, c)
 	if err != nil {
@@ -96,12 +100,11 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollc
 		out.Session, out.Ended = r.Session, replaced(reply[5])
 		return out, err
 	case "again":
-		return replayed(reply)
+		return replayed(now, reply)
 	case "banned":
 		return out, bannedError(b.BanKey, reply[1])
 	case "limit":
-		n, _ := reply[1].AsInt64()
-		return out, &rollcall.Error{Code: rollcall.CodeSessionLimit, Detail: fmt.Sprintf("the limit of %d sessions is reached", n)}
+		return out, limitError(reply[1:])
 	case "conflict":
 		return out, errRetryTaken()
 	case "kind": // asked for once in a server's life
@@ -114,6 +117,28 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollc
 	}
 }
 
+// limitError reads {limit, {id, app, device, seen}, …}.
+func limitError(reply []rueidis.RedisMessage) error {
+	limit, err := reply[0].AsInt64()
+	if err != nil {
+		return damaged("the answer to a login")
+	}
+	inTheWay := make([]rollcall.Conflict, 0, len(reply)-1)
+	for _, msg := range reply[1:] {
+		of, err := msg.AsStrSlice()
+		if err != nil || len(of) != 4 || len(of[0]) != 16 {
+			return damaged("the answer to a login")
+		}
+		seen, err := strconv.ParseInt(of[3], 10, 64)
+		if err != nil {
+			return damaged("the answer to a login")
+		}
+		id := idOf(of[0])
+		inTheWay = append(inTheWay, rollcall.Conflict{ID: id, App: of[1], Device: of[2], LoginAt: id.Time(), SeenAt: timeOf(seen)})
+	}
+	return rollcall.SessionLimitError(int(limit), inTheWay)
+}
+
 func replaced(packed rueidis.RedisMessage) []rollcall.Ended {
 	text, _ := packed.ToString()
 	var out []rollcall.Ended
@@ -124,7 +149,7 @@ func replaced(packed rueidis.RedisMessage) []rollcall.Ended {
 }
 
 // replayed reads the answer to a login that was made before.
-func replayed(reply []rueidis.RedisMessage) (rollcall.Begun, error) {
+func replayed(now int64, reply []rueidis.RedisMessage) (rollcall.Begun, error) {
 	var out rollcall.Begun
 	if len(reply) != 4 {
 		return out, damaged("the answer to a login")
@@ -133,6 +158,12 @@ func replayed(reply []rueidis.RedisMessage) (rollcall.Begun, error) {
 	copy(out.Nonce[:], nonce)
 	out.Ended = replaced(reply[2])
 	r, err := unpackFound(reply[3])
+	switch {
+	case rollcall.CodeOf(err) == rollcall.CodeNotFound: // it had ended, and then its user was erased
+		return out, rollcall.SessionEndedError(&rollcall.End{At: timeOf(now), Cause: rollcall.CauseErased})
+	case err == nil && r.End != nil:
+		return out, rollcall.SessionEndedError(r.End)
+	}
 	out.Session = r.Session
 	out.Replayed = err == nil
 	return out, err

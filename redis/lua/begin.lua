@@ -14,9 +14,13 @@
 -- ARGV[16]  retry key, '' for none   ARGV[17] request   ARGV[18] nonce
 -- ARGV[19]  how long a retry is answered, ms
 -- ARGV[20]  1 if the default kind is known to all
+-- ARGV[21]  ids of sessions that end with the login, packed
+-- ARGV[22]  how many sessions in the way are named at most
 -- reply     {'ok', id, record, seen, expires, ids that made room}
 --           {'again', nonce, ids that made room, <a session as in lookup.lua>}
---           {'banned', ban} {'limit', n} {'conflict'}
+--           {'banned', ban} {'conflict'}
+--           {'limit', n, {id, app, device, seen} of the sessions in the way,
+--           newest login first}
 --           {'kind'} if the default kind is needed and not known
 -- cost      O(sessions of the user · log n)
 
@@ -32,8 +36,7 @@ if retry ~= '' then
       local s = load(sid)
       local answer
       if s and not overdue(s) then answer = live(s) else answer = ended(sid) end
-      -- one erased meanwhile is a new login
-      if answer[1] ~= 'unknown' then return done({'again', nonce, evicted, answer}) end
+      return done({'again', nonce, evicted, answer})
     end
   end
 end
@@ -52,18 +55,34 @@ s.rest = struct.pack('>Bc0', #name, name) .. ARGV[11]
 local policy = policyFor(policies, s.kind, s.app, s.device)
 s.idle, s.life = policy.idle, policy.life
 
-local evict, others = {}, {}
-for _, other in ipairs(sessionsOf(user)) do
+local named = {}
+for i = 1, #ARGV[21], 16 do named[string.sub(ARGV[21], i, i + 15)] = true end
+local evict, asked, others = {}, {}, {}
+for _, other in ipairs(sessionsOf(user)) do -- by login
   if s.deviceID ~= '' and other.deviceID == s.deviceID then
     evict[#evict + 1] = other
+  elseif named[other.id] then
+    asked[#asked + 1] = other
   else
     others[#others + 1] = other
   end
 end
+for _, other in ipairs(asked) do evict[#evict + 1] = other end
 table.sort(others, function(a, b)
   if policy.overflow == EVICT_IDLE and a.seen ~= b.seen then return a.seen < b.seen end
   return a.id < b.id
 end)
+
+-- inTheWay refuses the login and names the sessions that a limit counts.
+local function inTheWay(limit, counts)
+  table.sort(others, function(a, b) return a.id > b.id end)
+  local reply = {'limit', limit}
+  for _, other in ipairs(others) do
+    if #reply - 2 >= tonumber(ARGV[22]) then break end
+    if counts(other) then reply[#reply + 1] = {other.id, other.app, other.device, num(other.seen)} end
+  end
+  return done(reply)
+end
 
 -- makeRoom lets sessions go until one more fits a limit; false if none may.
 local function makeRoom(limit, counts)
@@ -85,12 +104,10 @@ local function makeRoom(limit, counts)
   return true
 end
 
-if not makeRoom(policy.maxDevice, function(other) return other.device == s.device end) then
-  return done({'limit', policy.maxDevice})
-end
-if not makeRoom(policy.max, function() return true end) then
-  return done({'limit', policy.max})
-end
+local function sameDevice(other) return other.device == s.device end
+local function any() return true end
+if not makeRoom(policy.maxDevice, sameDevice) then return inTheWay(policy.maxDevice, sameDevice) end
+if not makeRoom(policy.max, any) then return inTheWay(policy.max, any) end
 
 -- Ids made in one partition ascend, also within a millisecond.
 advance()
