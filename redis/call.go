@@ -21,6 +21,9 @@ type call struct {
 	key    string   // the key of a script that is not of a partition
 	args   []string // of the script
 	plain  func() rueidis.Completed
+	// id names the request to a script that keeps its answer, so that it can be
+	// sent again without being carried out twice.
+	id string
 	// once says that the command must not be sent again when it is not known
 	// whether it was carried out.
 	once bool
@@ -48,11 +51,22 @@ func (e *Engine) command(c *call, now int64) rueidis.Completed {
 	if c.plain != nil {
 		return c.plain()
 	}
-	b := e.client.B().Evalsha().Sha1(c.script.sha).Numkeys(1)
+	b := e.client.B().Evalsha().Sha1(c.script.sha)
 	if c.part < 0 {
-		return b.Key(c.key).Arg(c.args...).Build()
+		return b.Numkeys(1).Key(c.key).Arg(c.args...).Build()
 	}
-	return b.Key(e.roots[c.part]).Arg(e.env(c.part, now)).Arg(c.args...).Build()
+	return b.Numkeys(2).Key(e.roots[c.part], e.states[c.part]).Arg(e.env(c.part, now) + c.id).Arg(c.args...).Build()
+}
+
+// name gives a call an id if its script keeps its answer. All attempts at the
+// call bear the same.
+func (e *Engine) name(c *call) {
+	if c.script != nil && c.script.keeps && c.id == "" {
+		var p packer
+		p.b = append(p.b, e.server[:]...)
+		p.u64(e.requests.Add(1))
+		c.id = p.text()
+	}
 }
 
 // do carries out calls, pipelined, each as often as it takes and may be, within
@@ -67,6 +81,7 @@ func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.Re
 	left := make([]int, len(calls))
 	for i := range left {
 		left[i] = i
+		e.name(&calls[i])
 	}
 	for attempt := 0; ; attempt++ {
 		var err error
@@ -213,6 +228,7 @@ func (e *Engine) confirmed(ctx context.Context, now int64, c call) (rueidis.Redi
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
 	var out rueidis.RedisMessage
+	e.name(&c)
 	for attempt := 0; ; attempt++ {
 		var again bool
 		err := e.client.Dedicated(func(conn rueidis.DedicatedClient) error {

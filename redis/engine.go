@@ -25,7 +25,9 @@ type Engine struct {
 	scripts *scripts
 	loader  loader
 	roots   []string // of the partitions
-	name    string   // of this server, for leases
+	states  []string // keys of their states
+	server  [8]byte  // names this server, for leases and requests
+	holder  string   // the same as text
 	store   uint32   // tells event ids of this data from those of others
 	life    lifeline
 	clock   clock
@@ -41,6 +43,7 @@ type Engine struct {
 	settings rollcall.Settings
 	setup    []byte // see env
 	forgot   atomic.Int64
+	requests atomic.Uint64 // that were given an id
 
 	ready  atomic.Bool
 	closed atomic.Bool
@@ -51,7 +54,7 @@ type Engine struct {
 var _ rollcall.Engine = (*Engine)(nil)
 
 // format is the version of the layout of keys and records.
-const format = 1
+const format = 2
 
 // Open connects to Redis and prepares it: it gives the servers the scripts,
 // notes the layout of the data if there is none yet, and refuses one that is
@@ -72,11 +75,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
-	e.name = hex.EncodeToString(id[:])
+	_, _ = rand.Read(e.server[:]) // never fails
+	e.holder = hex.EncodeToString(e.server[:])
 	for p := range o.Partitions {
-		e.roots = append(e.roots, fmt.Sprintf("%s:{%d}", o.Prefix, p))
+		root := fmt.Sprintf("%s:{%d}", o.Prefix, p)
+		e.roots, e.states = append(e.roots, root), append(e.states, root+":part")
 	}
 	e.kinds.known = make(map[string]bool)
 	e.departed.months = recall.New(o.Partitions, recallBudget)

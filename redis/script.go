@@ -14,6 +14,9 @@ var sources embed.FS
 // script is a program that Redis runs in one step.
 type script struct {
 	name, text, sha string
+	// keeps says that a second run would do, say or count something else than
+	// the first: the answer is kept for a while, see env.lua.
+	keeps bool
 }
 
 // scripts are all there are, each put together from its files.
@@ -96,6 +99,12 @@ func loadScripts() (*scripts, error) {
 		sum := sha1.Sum([]byte(into.text)) //nolint:gosec // see the import
 		into.sha = hex.EncodeToString(sum[:])
 		s.all = append(s.all, into)
+	}
+	for _, c := range []*script{
+		&s.finish, &s.change, &s.clear, &s.user, &s.unban, &s.erase, &s.befriend, &s.unfriend,
+		&s.mark, &s.unmark, &s.recopy, &s.settle, &s.depart, &s.readmit, &s.announce, &s.enter,
+	} {
+		c.keeps = true
 	}
 	return s, nil
 }

@@ -23,7 +23,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 		parts[p] = p
 	}
 	args := []string{
-		e.name, fmt.Sprint(leaseFor.Milliseconds()), fmt.Sprint(sweepStep),
+		e.holder, fmt.Sprint(leaseFor.Milliseconds()), fmt.Sprint(sweepStep),
 		fmt.Sprint(e.settings.EventsAge.Milliseconds()), fmt.Sprint(max(1, e.settings.EventsCount/len(e.roots))),
 		fmt.Sprint(e.settings.VisitsKeep.Milliseconds()),
 	}

@@ -415,9 +415,6 @@ func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.D
 	if len(calls) == 0 {
 		return e.open()
 	}
-	for i := range calls {
-		calls[i].once = true // a second time it would be known
-	}
 	messages, err := e.do(ctx, now, calls...)
 	if err != nil {
 		return err

@@ -1,27 +1,41 @@
 -- What every script of a partition begins with: the partition's state and time.
 --
 -- KEYS[1]  rc:{p}, the root of the partition; every other key is derived from
---          it, carries the same hash tag, and so lies in the same slot
+--          it, carries the same hash tag, and so lies in the same slot. No key
+--          has this name, so while the slot moves between servers one declared
+--          key is always missing, and both servers refuse with TRYAGAIN
+-- KEYS[2]  rc:{p}:part, the state of the partition
 -- ARGV[1]  env, packed: now, the last time the caller heard from the partition,
 --          window and grace that decide user.offline (s), restart grace (ms),
---          how long ended sessions are kept (ms), whether presence makes events
+--          how long ended sessions are kept (ms), whether presence makes events;
+--          then, if the answer is to be kept, the id of the request
 -- cost     O(1)
 --
 -- A script ends with "return done(reply)", which writes the partition's state
--- back if it changed.
+-- back if it changed, and keeps the answer if the request has an id: sent again
+-- because its answer was lost, it returns the first answer and does nothing.
 
-local root = KEYS[1]
+local root, part = KEYS[1], KEYS[2]
 local call = redis.call
-local now, heard, announced, grace, keep, presence = struct.unpack('>I8I8I8I8I8B', ARGV[1])
+local now, heard, announced, grace, keep, presence, behind = struct.unpack('>I8I8I8I8I8B', ARGV[1])
+local request = string.sub(ARGV[1], behind)
 
 local function key(name) return root .. ':' .. name end
 local function num(n) return string.format('%.0f', n) end
+
+-- A request comes again within the timeout of a command, which is far shorter
+-- than this.
+local answerKept = '60000'
+
+if request ~= '' then
+  local before = call('GET', key('did:' .. request))
+  if before then return cmsgpack.unpack(before) end
+end
 
 -- The state of the partition: its clock never runs backwards, stamp is the last
 -- sign of life once the engine has been ticked, outages are the gaps between
 -- stamps, silent is the second up to which silence has been announced, events
 -- the place of the newest event.
-local part = key('part')
 local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events')
 local clock = tonumber(state[1]) or 0
 local at = math.max(now, clock)
@@ -30,10 +44,7 @@ local silent = tonumber(state[4]) or 0
 local lastEvent = tonumber(state[5]) or 0
 local changed = {}
 
-local function set(field, value)
-  changed[#changed + 1] = field
-  changed[#changed + 1] = value
-end
+local function set(field, value) changed[field] = value end
 
 local function advance()
   if at > clock then
@@ -43,7 +54,13 @@ local function advance()
 end
 
 local function done(reply)
-  if #changed > 0 then call('HSET', part, unpack(changed)) end
+  local fields = {}
+  for field, value in pairs(changed) do
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value
+  end
+  if #fields > 0 then call('HSET', part, unpack(fields)) end
+  if request ~= '' then call('SET', key('did:' .. request), cmsgpack.pack(reply), 'PX', answerKept) end
   return reply
 end
 
