@@ -1,0 +1,245 @@
+package journal
+
+import (
+	"errors"
+	"path"
+	"time"
+)
+
+// run is the committer.
+func (j *Journal) run() {
+	defer close(j.ended)
+	for {
+		var asked chan error
+		select {
+		case <-j.wake:
+			j.keepDistance()
+		case asked = <-j.replace:
+		case <-j.stop:
+		}
+		p, closing := j.take(asked != nil)
+		if p == nil && closing {
+			return
+		}
+		if p == nil {
+			continue
+		}
+		err := j.write(p, asked != nil)
+		if asked != nil {
+			asked <- err
+		}
+		if err != nil && !j.recover(p, err) {
+			return
+		}
+	}
+}
+
+// keepDistance waits until the next sync may begin.
+func (j *Journal) keepDistance() {
+	d := j.o.Distance - time.Since(j.synced)
+	if d <= 0 || j.o.Distance == 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-j.stop:
+	}
+}
+
+// take takes the queue; nil if nothing is to be written now, unless any is
+// wanted, be it empty.
+func (j *Journal) take(anyway bool) (p *pending, closing bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	idle := j.queue.count == 0 || (j.o.Lazy && !j.asked && !j.closing && len(j.queue.buf) <= lazyBytes)
+	if idle && !anyway {
+		return nil, j.closing
+	}
+	j.writing, j.asked = j.queue, false
+	j.queue = j.newPending()
+	return j.writing, j.closing
+}
+
+// write writes a group, into a new segment if the old one has no room or a new
+// one is wanted, syncs it, and lets those who wait for it go.
+func (j *Journal) write(p *pending, anew bool) error {
+	if anew || (j.offset+int64(len(p.buf))+tailLen > j.size && j.offset > headerLen) {
+		if err := j.rotate(int64(len(p.buf))); err != nil {
+			return err
+		}
+		if j.o.Rotated != nil {
+			j.o.Rotated()
+		}
+	}
+	if err := j.put(p); err != nil {
+		return err
+	}
+	j.confirm(p)
+	return nil
+}
+
+// put writes a group at the end of the segment, and syncs it.
+func (j *Journal) put(p *pending) error {
+	n := len(p.buf)
+	seal(p.buf, j.id(), j.offset, p.first, p.count, j.durable.Load())
+	p.buf = append(p.buf, make([]byte, tailLen)...)
+	_, err := j.file.WriteAt(p.buf, j.offset)
+	p.buf = p.buf[:n]
+	if err != nil {
+		return err
+	}
+	if err := j.file.SyncData(); err != nil {
+		return err
+	}
+	j.synced = time.Now()
+	j.offset += int64(n)
+	return nil
+}
+
+func (j *Journal) id() uint64 { return j.nextID - 1 }
+
+// confirm says that a group is durable.
+func (j *Journal) confirm(p *pending) {
+	n := p.first + uint64(p.count) - 1
+	if j.o.Durable != nil {
+		j.o.Durable(n)
+	}
+	j.mu.Lock()
+	j.durable.Store(n)
+	if j.writing = nil; cap(p.buf) <= lazyBytes {
+		j.spare = p.buf
+	}
+	j.mu.Unlock()
+	close(p.done)
+}
+
+// recover ends the segment after a failed write of a group, tells all who wait,
+// and tries to write what memory holds into a new segment, until that succeeds
+// or the journal is closed.
+func (j *Journal) recover(p *pending, cause error) bool {
+	j.mu.Lock()
+	j.fault, j.writing = cause, nil
+	later := j.queue
+	j.queue = j.newPending() // stays empty: records are refused
+	j.mu.Unlock()
+	if j.o.Fault != nil {
+		j.o.Fault(cause)
+	}
+	held := &pending{buf: p.buf, first: p.first, count: p.count + later.count, done: make(chan struct{})}
+	held.buf = append(held.buf, later.buf[groupHead:]...)
+	for _, x := range []*pending{p, later} {
+		x.err = cause
+		close(x.done)
+	}
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case asked := <-j.replace:
+			asked <- cause
+			continue
+		case <-j.stop:
+			t.Stop()
+			return false
+		}
+		if j.again(held) == nil {
+			break
+		}
+	}
+	j.mu.Lock()
+	j.fault = nil
+	j.mu.Unlock()
+	if j.o.Fault != nil {
+		j.o.Fault(nil)
+	}
+	return true
+}
+
+// again tries to write what memory holds into a new segment.
+func (j *Journal) again(held *pending) error {
+	if err := j.rotate(int64(len(held.buf))); err != nil {
+		return err
+	}
+	if err := j.put(held); err != nil {
+		return err
+	}
+	j.confirm(held)
+	return nil
+}
+
+// rotate begins a new segment, with room for a group of a size.
+func (j *Journal) rotate(room int64) error {
+	j.files.Lock()
+	defer j.files.Unlock()
+	h := header{id: j.nextID, first: j.durable.Load() + 1, size: max(j.grow, headerLen+room+tailLen)}
+	free := ""
+	if len(j.free) > 0 && j.o.SegmentBytes >= h.size {
+		free, h.size = j.free[len(j.free)-1], j.o.SegmentBytes
+		j.free = j.free[:len(j.free)-1]
+	}
+	j.nextID++ // also if it fails: its file may be there
+	f, err := makeSegment(j.o.FS, j.o.Dir, h, free)
+	if err != nil {
+		return err
+	}
+	if j.file != nil {
+		_ = j.file.Close() // everything in it is synced, or written again
+	}
+	j.file, j.size, j.offset = f, h.size, headerLen
+	j.grow = min(2*j.grow, j.o.SegmentBytes)
+	j.segments = append(j.segments, segment{h, segmentName(h.id)})
+	j.bytes.Add(h.size)
+	return nil
+}
+
+// Release says that records up to a number are not needed any more. Segments
+// that hold no others are removed, or kept to be written over.
+func (j *Journal) Release(n uint64) error {
+	j.files.Lock()
+	defer j.files.Unlock()
+	for len(j.segments) > 1 && j.segments[1].first <= n+1 {
+		s := j.segments[0]
+		name := path.Join(j.o.Dir, s.name)
+		var err error
+		if s.size == j.o.SegmentBytes && len(j.free) < keptFree {
+			free := s.name + freeSuffix
+			if err = j.o.FS.Rename(name, path.Join(j.o.Dir, free)); err == nil {
+				j.free = append(j.free, free)
+			}
+		} else {
+			err = ignoreMissing(j.o.FS.Remove(name))
+		}
+		if err != nil {
+			return err
+		}
+		j.segments = j.segments[1:]
+		j.bytes.Add(-s.size)
+	}
+	return nil
+}
+
+// Replace begins a new segment, so that Release can let go of the one in use.
+func (j *Journal) Replace() error {
+	asked := make(chan error, 1)
+	select {
+	case j.replace <- asked:
+		return <-asked
+	case <-j.ended:
+		return ErrClosed
+	}
+}
+
+// Purge removes every file that is kept to be written over, so that what was
+// released is nowhere.
+func (j *Journal) Purge() error {
+	j.files.Lock()
+	defer j.files.Unlock()
+	var err error
+	for _, name := range j.free {
+		err = errors.Join(err, ignoreMissing(j.o.FS.Remove(path.Join(j.o.Dir, name))))
+	}
+	j.free = nil
+	return err
+}
