@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func TestSystemClockFollowsTheWall(t *testing.T) {
@@ -20,7 +22,7 @@ func TestSystemClockFollowsTheWall(t *testing.T) {
 }
 
 func TestSystemClockNeverRunsBackwards(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var c SystemClock
 		wall := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 		last := c.at(wall)

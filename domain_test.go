@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func TestSessionIDsSortByTimeAndRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		make := func(name string) SessionID {
 			at := rapid.Int64Range(0, 1<<47).Draw(t, name)
 			return NewSessionID(time.UnixMilli(at), rapid.String().Draw(t, name+" user"), rapid.Uint64().Draw(t, name+" random"))

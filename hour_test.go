@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // zonesOfTests change their clocks by an hour, by half an hour, at midnight, at
@@ -29,7 +30,7 @@ func zonesOfTests(t testing.TB) []*time.Location {
 
 func TestHoursFollowEachOther(t *testing.T) {
 	zones := zonesOfTests(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(rt *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(rt, "zone")
 		at := time.Unix(rapid.Int64Range(0, 2_500_000_000).Draw(rt, "at"), rapid.Int64Range(0, 999_999_999).Draw(rt, "ns")).In(zone)
 		if rapid.Bool().Draw(rt, "near a change of the clock") {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func writeDepartures(t require.TestingT, l *DepartureLog, users []string) *departureFile {
@@ -24,7 +25,7 @@ func writeDepartures(t require.TestingT, l *DepartureLog, users []string) *depar
 
 func TestErasingFindsEveryUserInTheLog(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(rt *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(rt *rapid.T) {
 		sub, err := os.MkdirTemp(dir, "*[a]?")
 		require.NoError(rt, err)
 		l, err := OpenDepartureLog(sub)

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // model is an archive by the words of Merge alone.
@@ -68,7 +70,7 @@ func TestMergeIsWhatItsModelSays(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		db := open(t, fresh())
 		l := lease(t, db)
-		rapid.Check(t, func(rt *rapid.T) {
+		testbudget.Check(t, testbudget.Budget{Least: 10, Most: 100, Time: time.Second}, func(rt *rapid.T) {
 			_, err := db.sql.ExecContext(t.Context(), "DELETE FROM rollcall_login_days")
 			require.NoError(rt, err)
 			expected := model{}
@@ -230,7 +232,7 @@ func TestMergeLeavesWhatStands(t *testing.T) {
 			change[0].Days ^= 3
 			require.NoError(t, l.Merge(t.Context(), change))
 			return updated().After(first.Time)
-		}, 5e9, 1e6)
+		}, time.Minute, time.Millisecond, "a row that changed is stamped anew")
 	})
 }
 
@@ -239,7 +241,7 @@ func TestErasingDuringMergesBringsNothingBack(t *testing.T) {
 		db := open(t, fresh())
 		l := lease(t, db)
 		var merged, erased int
-		for range 40 {
+		for range testbudget.Rounds(t, testbudget.Budget{Least: 10, Most: 40}) {
 			require.NoError(t, l.Merge(t.Context(), []Change{{Row: Row{"u", "user", 202601, 0b01}}}))
 			var both sync.WaitGroup
 			both.Go(func() {

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func day(t require.TestingT, text string) rollcall.Day {
@@ -32,7 +33,7 @@ func TestMonth(t *testing.T) {
 }
 
 func TestMonthHasEachOfItsDaysOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		d := rollcall.Day(rapid.Int32Range(0, int32(day(t, "9999-12-31"))).Draw(t, "day"))
 		m := MonthOf(d)
 		require.True(t, m.Valid())

@@ -93,18 +93,15 @@ func TestARunCopiesVerifiesAndDrops(t *testing.T) {
 	})
 }
 
-// TestKilledBeforeEachStep kills a run before every one of its steps in turn.
+// TestKilledBeforeEachStep kills a run before its steps, one in each round.
 func TestKilledBeforeEachStep(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
 		kills := map[string]int{}
-		for n := 1; ; n++ {
+		for n := range w.stepsOfRun(t) {
 			w.clear()
 			w.fill()
 			at := until(n, func(step func(string)) { _, _ = w.runner(step).Run(t.Context()) })
-			if at == "" {
-				break
-			}
 			kills[at]++
 			when := fmt.Sprintf("killed before step %d, %s", n, at)
 			w.requireWhole(when)
@@ -126,12 +123,13 @@ func TestKilledBeforeEachStep(t *testing.T) {
 }
 
 // TestMarksDuringEachStep makes and takes back marks, and erases a user, while a
-// run is before each of its steps in turn.
+// run is before its steps, one in each round.
 func TestMarksDuringEachStep(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
-		n, failed := 1, 0
-		for more := true; more; n++ {
+		rounds, failed := 0, 0
+		for n := range w.stepsOfRun(t) {
+			rounds++
 			w.clear()
 			w.fill()
 			gone := rollcall.Mark{User: "bob", Kind: "user", Day: w.today(-31)} // departed
@@ -178,10 +176,7 @@ func TestMarksDuringEachStep(t *testing.T) {
 				}
 			}).Run(t.Context())
 			after.Wait()
-			more = at >= n
-			if !more {
-				break
-			}
+			require.GreaterOrEqual(t, at, n, "the run has that step")
 			when := fmt.Sprintf("marks before step %d", n)
 			if err != nil { // cy had gone from the archive and not yet from the hot store
 				require.ErrorIs(t, err, ErrDiffers, when)
@@ -196,17 +191,17 @@ func TestMarksDuringEachStep(t *testing.T) {
 				require.NotEqual(t, "cy", m.User, when)
 			}
 		}
-		require.Less(t, failed, n/2)
+		require.LessOrEqual(t, failed, rounds/2)
 	})
 }
 
-// TestOvertakenBeforeEachStep lets another take the lease before each step of a
-// run in turn, and call days back.
+// TestOvertakenBeforeEachStep lets another take the lease before the steps of a
+// run, one in each round, and call days back.
 func TestOvertakenBeforeEachStep(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
 		whole := rollcall.DayRange{From: w.today(-100), To: w.today(100)}
-		for n, more := 1, true; more; n++ {
+		for n := range w.stepsOfRun(t) {
 			w.clear()
 			w.fill()
 			at, taken := 0, ""
@@ -224,9 +219,7 @@ func TestOvertakenBeforeEachStep(t *testing.T) {
 					t.Error(err)
 				}
 			}).Run(t.Context())
-			if more = at >= n; !more {
-				break
-			}
+			require.GreaterOrEqual(t, at, n, "the run has that step")
 			when := fmt.Sprintf("overtaken before step %d, %s", n, taken)
 			if taken != "acquire" && taken != "release" && taken != "announce" {
 				require.ErrorIs(t, err, ErrLeaseLost, when)
@@ -342,14 +335,18 @@ func TestRestore(t *testing.T) {
 		require.Equal(t, w.truth, w.hot.all(), "all is hot again")
 		_, departed := w.archived()
 		require.Empty(t, departed)
-		for n := 1; ; n++ {
+		restore := func(step func(string)) {
+			_, err := w.runner(nil).Run(t.Context())
+			require.NoError(t, err)
+			_, err = w.runner(step).Restore(t.Context(), whole)
+			require.NoError(t, err)
+		}
+		for n := range stepsOf(t, restore) {
 			_, err := w.runner(nil).Run(t.Context())
 			require.NoError(t, err)
 			w.requireSettled("dropped again")
 			at := until(n, func(step func(string)) { _, _ = w.runner(step).Restore(t.Context(), whole) })
-			if at == "" {
-				break
-			}
+			require.NotEmpty(t, at, "a restore has step %d", n)
 			w.requireWhole("killed before " + at)
 			w.expire()
 			_, err = w.runner(nil).Restore(t.Context(), whole)
@@ -378,21 +375,29 @@ func TestARunThatIsToldToStopSaysSo(t *testing.T) {
 }
 
 // TestAMarkTakenBackBeforeItsDayLeavesStaysAway takes a mark back, and makes one
-// in its place, before each step of a run in turn, with all that the port asks for.
+// in its place, before the steps of a run, with all that the port asks for.
 func TestAMarkTakenBackBeforeItsDayLeavesStaysAway(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
-		for n, more := 1, true; more; n++ {
+		day := w.today(-9)
+		archived := func() {
 			w.clear()
-			day := w.today(-9)
 			for _, user := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 				w.mark(user, "user", day)
 			}
 			_, err := w.runner(nil).Run(t.Context())
 			require.NoError(t, err)
 			w.clock.Advance(3 * 24 * time.Hour)
+		}
+		leaves := func(step func(string)) {
+			archived()
+			_, err := w.runner(step).Run(t.Context())
+			require.NoError(t, err)
+		}
+		for n := range stepsOf(t, leaves) {
+			archived()
 			at, when := 0, ""
-			_, err = w.runner(func(step string) {
+			_, err := w.runner(func(step string) {
 				if at++; at != n || underLock(step) {
 					return
 				}
@@ -401,7 +406,6 @@ func TestAMarkTakenBackBeforeItsDayLeavesStaysAway(t *testing.T) {
 				w.mark("new", "user", day)
 			}).Run(t.Context())
 			require.NoError(t, err, when)
-			more = at >= n
 			w.requireWhole("changed before " + when)
 			_, err = w.runner(nil).Run(t.Context())
 			require.NoError(t, err, when)

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -11,19 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
-
-// checks sets how many cases rapid tries in a test.
-func checks(t *testing.T, n string) {
-	t.Helper()
-	f := flag.Lookup("rapid.checks")
-	before := f.Value.String()
-	if before != f.DefValue {
-		return // asked for on the command line
-	}
-	require.NoError(t, f.Value.Set(n))
-	t.Cleanup(func() { require.NoError(t, f.Value.Set(before)) })
-}
 
 // TestHotAndArchiveTogetherAreTheTruth makes and takes back marks, erases users,
 // runs, restores, kills both anywhere, and makes and takes back marks in the
@@ -32,8 +20,7 @@ func checks(t *testing.T, n string) {
 func TestHotAndArchiveTogetherAreTheTruth(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
-		checks(t, "60")
-		rapid.Check(t, func(rt *rapid.T) {
+		testbudget.Check(t, testbudget.Budget{Least: 10, Most: 60, Time: 4 * time.Second}, func(rt *rapid.T) {
 			w.clear()
 			a := acts{w, rt}
 			for range rapid.IntRange(2, 12).Draw(rt, "acts") {

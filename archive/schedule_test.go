@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func zone(t *testing.T, name string) *time.Location {
@@ -70,7 +71,7 @@ func TestSchedulesThatAreNone(t *testing.T) {
 // TestNextByTheMinute compares Next with a walk over every minute, in zones that
 // change their clocks.
 func TestNextByTheMinute(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(rt *rapid.T) {
 		z := zone(t, rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Tehran"}).Draw(rt, "zone"))
 		text := rapid.SampledFrom([]string{"*/7 * * * *", "30 2 * * *", "5 1-3 * * *", "0 0 * * *", "59 23 * * *", "15 */6 * * *"}).Draw(rt, "schedule")
 		s, err := ParseSchedule(text, z)

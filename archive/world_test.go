@@ -2,6 +2,8 @@ package archive
 
 import (
 	"context"
+	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // world is a hot store, an archive, and what is true of both together.
@@ -236,4 +239,43 @@ func until(n int, f func(step func(name string))) (killedAt string) {
 	}()
 	<-done
 	return killedAt
+}
+
+// stepsOf yields the numbers of the steps of what f does: first one of each name,
+// then the others in an order of no meaning, as far as the budget goes.
+func stepsOf(t *testing.T, f func(step func(name string))) iter.Seq[int] {
+	t.Helper()
+	names := map[string]bool{}
+	var first, others []int
+	n := 0
+	f(func(name string) {
+		n++
+		if names[name] {
+			others = append(others, n)
+		} else {
+			names[name] = true
+			first = append(first, n)
+		}
+	})
+	rng := rand.New(rand.NewPCG(20260308, 0))
+	rng.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	order := append(first, others...)
+	return func(yield func(int) bool) {
+		for i := range testbudget.Rounds(t, testbudget.Budget{Least: len(first), Most: len(order), Time: 2 * time.Second}) {
+			if i >= len(order) || !yield(order[i]) {
+				return
+			}
+		}
+	}
+}
+
+// stepsOfRun is [stepsOf] a run in a world that is filled.
+func (w *world) stepsOfRun(t *testing.T) iter.Seq[int] {
+	t.Helper()
+	w.clear()
+	w.fill()
+	return stepsOf(t, func(step func(string)) {
+		_, err := w.runner(step).Run(t.Context())
+		require.NoError(t, err)
+	})
 }

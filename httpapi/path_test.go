@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // hostile are ids that routers, cleaners and templates like to take for
@@ -60,7 +62,7 @@ func TestHostileIDsRoundTrip(t *testing.T) {
 
 func TestAnyIDRoundTrips(t *testing.T) {
 	s := newSite(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(rt *rapid.T) {
 		id := rapid.StringMatching(`[^\pC]{1,30}`).Draw(rt, "id")
 		requireRoundTrip(rt, s, id)
 	})

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func someSession() stored {
@@ -105,7 +106,7 @@ func FuzzRecords(f *testing.F) {
 }
 
 func TestKeysAscendWithinTheirTable(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		a, b := rapid.Uint32Range(0, 1<<24-1).Draw(t, "a"), rapid.Uint32Range(0, 1<<24-1).Draw(t, "b")
 		require.Equal(t, a < b, string(idKey(3, a)) < string(idKey(3, b)))
 		require.Equal(t, a, number24(idKey(3, a)))

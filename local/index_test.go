@@ -6,10 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func TestSlotIndexMatchesMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		hashes := make(map[uint32]uint64)
 		x := slotIndex{hash: func(slot uint32) uint64 { return hashes[slot] }}
 		in := make(map[uint32]bool)
@@ -42,7 +44,7 @@ func TestSlotIndexMatchesMap(t *testing.T) {
 }
 
 func TestChainMatchesLists(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var c chain
 		lists := make(map[uint32][]uint32)
 		owner := make(map[uint32]uint32)
@@ -79,7 +81,7 @@ func TestChainMatchesLists(t *testing.T) {
 }
 
 func TestEndHeapPopsInOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var h endHeap
 		times := rapid.SliceOf(rapid.Int64Range(0, 50)).Draw(t, "times")
 		for i, at := range times {

@@ -5,10 +5,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func TestOutagesKeepTheOrderOfDeadlines(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		o := outages{grace: rapid.Int64Range(0, 90_000).Draw(t, "grace")}
 		now := int64(1_000_000)
 		o.note(now)

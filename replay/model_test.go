@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rollcall/rollcall/internal/testbudget"
 	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/replay"
 )
@@ -91,7 +92,7 @@ func (n *naive) peak() (at int64, most int) {
 }
 
 func TestReportsAreThoseOfAModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		const epoch = 1_700_000_000
 		instant := rapid.Int64Range(epoch, epoch+1500)
 		model := naive{idle: rapid.Int64Range(1, 400).Draw(t, "idle")}

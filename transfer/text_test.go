@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func drawTime(t *rapid.T, label string) time.Time {
@@ -76,7 +77,7 @@ func drawDossier(t *rapid.T) rollcall.Dossier {
 // TestADossierIsReadAsItWasWritten holds the writer, which is our own, to the
 // reader, which is the standard library's.
 func TestADossierIsReadAsItWasWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		want := drawDossier(t)
 		var x text
 		x.dossier(&want)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall/internal/arena"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func fill(n int, seed byte) []byte {
@@ -94,7 +95,7 @@ func TestWasteIsSmall(t *testing.T) {
 }
 
 func TestArenaMatchesMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var a arena.Arena
 		model := map[arena.Handle][]byte{}
 		size := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(100, 300), rapid.IntRange(0, 100_000))

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall/internal/column"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func TestZeroValueReadsZeroEverywhere(t *testing.T) {
@@ -58,7 +59,7 @@ func TestChunkBoundaries(t *testing.T) {
 }
 
 func TestColumnMatchesMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var c column.Column[uint32]
 		model := map[uint32]uint32{}
 		index := rapid.Uint32Range(0, 5*4096)

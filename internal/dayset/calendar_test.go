@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func dayOf(year int, month time.Month, day int) int32 {
@@ -49,7 +50,7 @@ func TestStarts(t *testing.T) {
 
 func TestPeriodsAgainstTime(t *testing.T) {
 	for _, p := range []dayset.Period{dayset.Day, dayset.Week, dayset.Month} {
-		rapid.Check(t, func(t *rapid.T) {
+		testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 			day := rapid.Int32Range(-1_000_000, 4_000_000).Draw(t, "day")
 			start := startOf(p, day)
 			require.Equal(t, start, p.Start(day))

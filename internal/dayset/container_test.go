@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 const bitmapValue = 1 + 8192
@@ -162,7 +163,7 @@ func TestFoldModel(t *testing.T) {
 			step:   rapid.SampledFrom([]int{1, 2, 3, 16}).Draw(t, "step"),
 		}
 	}), 1, 12)
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		want := map[uint32]bool{}
 		var values [][]byte
 		for _, o := range ops.Draw(t, "ops") {

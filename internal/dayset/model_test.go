@@ -9,10 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func TestAnyAndEveryModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		h := histories().Draw(t, "history")
 		from, to := drawRange(t)
 		if rapid.Bool().Draw(t, "short") {
@@ -37,7 +38,7 @@ func TestAnyAndEveryModel(t *testing.T) {
 }
 
 func TestSeriesModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		h := histories().Draw(t, "history")
 		from, to := drawRange(t)
 		mau := rapid.SampledFrom([]dayset.MAU{dayset.MAU28, dayset.MAU30, dayset.MAUMonth}).Draw(t, "mau")
@@ -63,7 +64,7 @@ func TestSeriesModel(t *testing.T) {
 var periods = rapid.SampledFrom([]dayset.Period{dayset.Day, dayset.Week, dayset.Month})
 
 func TestRetentionModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		h := histories().Draw(t, "history")
 		q := dayset.RetentionQuery{
 			Period:  periods.Draw(t, "period"),
@@ -113,7 +114,7 @@ func cohortOf(h history, q dayset.RetentionQuery, start int32) func(n uint32) bo
 }
 
 func TestLifecycleModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		h := histories().Draw(t, "history")
 		from, to := drawRange(t)
 		period := periods.Draw(t, "period")
@@ -144,7 +145,7 @@ func TestLifecycleModel(t *testing.T) {
 }
 
 func TestActiveDaysModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		h := histories().Draw(t, "history")
 		from, to := drawRange(t)
 		var want, got []int64
@@ -178,7 +179,7 @@ func streakOf(h history, n uint32, from, to, today int32) dayset.Streak {
 }
 
 func TestStreaksModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		h := histories().Draw(t, "history")
 		from, to := drawRange(t)
 		today := rapid.OneOf(rapid.Just(to), rapid.Just(to+1), rapid.Int32Range(from-2, to+3)).Draw(t, "today")

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall/internal/directory"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // model is a directory as maps.
@@ -136,7 +137,7 @@ func (m *model) check(t *rapid.T) {
 
 func TestDirectoryMatchesMaps(t *testing.T) {
 	h := newHasher()
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		m := &model{h: h, d: h.directory(), numbers: map[string]uint32{}, ids: map[uint32]string{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"insert":    m.insert,

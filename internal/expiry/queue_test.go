@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 type entry struct {
@@ -15,7 +17,7 @@ type entry struct {
 }
 
 func TestQueueMatchesSlice(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var q Queue
 		var want []entry
 		t.Repeat(map[string]func(*rapid.T){

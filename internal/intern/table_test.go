@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall/internal/intern"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func TestEmptyStringIsZero(t *testing.T) {
@@ -71,7 +72,7 @@ func TestChurnKeepsMemory(t *testing.T) {
 }
 
 func TestTableMatchesMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var table intern.Table
 		refs := map[string]int{}
 		ids := map[string]intern.ID{}

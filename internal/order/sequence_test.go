@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 type entry struct {
@@ -75,7 +77,7 @@ func (m *model) check(t *rapid.T) {
 }
 
 func TestSequenceMatchesSlice(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		m := &model{}
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 const (
@@ -174,7 +176,7 @@ func count(order map[uint32][]uint32, from, to uint32) int {
 }
 
 func TestTableModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		m, clock := newModel(), uint32(epoch)
 		number := rapid.Uint32Range(0, universe-1)
 		few := rapid.Uint32Range(0, 9) // so that commands meet
@@ -303,7 +305,7 @@ func TestCompactionKeepsTheHidden(t *testing.T) {
 }
 
 func TestSortBySecond(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		sec := rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(epoch, epoch+10_000))
 		var entries []uint64
 		for n, at := range rapid.SliceOf(sec).Draw(t, "seconds") {
