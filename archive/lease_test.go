@@ -91,7 +91,7 @@ func TestALeaseOutlastsItsTimeUntilItIsTaken(t *testing.T) {
 			lapsed := "SELECT count(*) FROM rollcall_archive_lease WHERE expires_at <= " + db.dialect.now
 			require.NoError(t, db.sql.QueryRowContext(t.Context(), lapsed).Scan(&n))
 			return n == 1
-		}, 10*time.Second, 5*time.Millisecond)
+		}, patience, 5*time.Millisecond, "the lease lapses")
 		require.NoError(t, l.Merge(t.Context(), []Change{{Row: Row{"u", "user", 202601, 1}}}))
 		l.ttl = time.Hour
 		require.NoError(t, l.Renew(t.Context()))
@@ -127,7 +127,7 @@ func TestTakingTheLeaseWaitsForAWriteUnderWay(t *testing.T) {
 		select {
 		case err := <-taken:
 			require.NoError(t, err)
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			require.FailNow(t, "the lease cannot be taken")
 		}
 		require.ErrorIs(t, slow.Renew(t.Context()), ErrLeaseLost)

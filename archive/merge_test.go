@@ -232,7 +232,7 @@ func TestMergeLeavesWhatStands(t *testing.T) {
 			change[0].Days ^= 3
 			require.NoError(t, l.Merge(t.Context(), change))
 			return updated().After(first.Time)
-		}, time.Minute, time.Millisecond, "a row that changed is stamped anew")
+		}, patience, time.Millisecond, "a row that changed is stamped anew")
 	})
 }
 

@@ -46,7 +46,7 @@ func (w *witness) waitFor(t *testing.T, completed, failed int) {
 	require.Eventually(t, func() bool {
 		c, f := w.saw()
 		return c == completed && f == failed
-	}, 30*time.Second, 5*time.Millisecond, "%+v", w)
+	}, patience, 5*time.Millisecond, "%d runs complete and %d fail: %+v", completed, failed, w)
 }
 
 // scheduled starts a scheduler on a world that looks at the clock all the time.
@@ -147,7 +147,7 @@ func TestEveryServerLooksAndOneRuns(t *testing.T) {
 			}
 			return completed, failed
 		}
-		require.Eventually(t, func() bool { c, _ := ran(); return c >= 1 }, 30*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { c, _ := ran(); return c >= 1 }, patience, time.Millisecond, "one of the servers runs")
 		_, failed := ran()
 		require.Zero(t, failed)
 		runs, err := w.db.Runs(t.Context(), 100)
@@ -156,7 +156,7 @@ func TestEveryServerLooksAndOneRuns(t *testing.T) {
 		for _, r := range runs {
 			rows += r.RowsWritten
 		}
-		require.Eventually(t, func() bool { m, _, err := w.hot.Changed(t.Context(), "", 1); return err == nil && len(m) == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { m, _, err := w.hot.Changed(t.Context(), "", 1); return err == nil && len(m) == 0 }, patience, time.Millisecond, "all that changed is copied")
 		require.LessOrEqual(t, rows, int64(3), "no row is copied twice")
 		w.requireWhole("run by one of three")
 	})

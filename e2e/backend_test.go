@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,7 +49,7 @@ func (b backend) open(t testing.TB) rollcall.Engine {
 // join opens an engine over data that others may have open too.
 func (b backend) join(t testing.TB, store string) rollcall.Engine {
 	t.Helper()
-	engine, err := redis.Open(t.Context(), redis.Options{URL: b.url, Prefix: store, Partitions: 8})
+	engine, err := redis.Open(t.Context(), redis.Options{URL: b.url, Prefix: store, Partitions: 8, Timeout: time.Minute})
 	require.NoError(t, err)
 	return engine
 }
@@ -58,5 +59,5 @@ func (b backend) flags(store string) []string {
 	if b.url == "" {
 		return nil
 	}
-	return []string{"--engine", "redis", "--redis-url", b.url, "--redis-prefix", store, "--redis-partitions", "8"}
+	return []string{"--engine", "redis", "--redis-url", b.url, "--redis-prefix", store, "--redis-partitions", "8", "--redis-timeout", "1m"}
 }

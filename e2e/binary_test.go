@@ -1,20 +1,50 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
+// binaries is where the command is built, once for all tests.
+var binaries struct {
+	mu  sync.Mutex
+	dir string // "" until a test asks
+}
+
+// TestMain runs the tests and removes what they share.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if err := os.RemoveAll(binaries.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
 // buildBinary builds the rollcall command as users get it, also where this test
 // has the race detector, and returns the path of the binary.
 func buildBinary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "rollcall")
+	binaries.mu.Lock()
+	defer binaries.mu.Unlock()
+	if binaries.dir != "" {
+		return filepath.Join(binaries.dir, "rollcall")
+	}
+	dir, err := os.MkdirTemp("", "rollcall-e2e-")
+	require.NoError(t, err)
+	path := filepath.Join(dir, "rollcall")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/rollcall").CombinedOutput() //nolint:gosec // our own arguments
-	require.NoError(t, err, "%s", out)
+	if err != nil {
+		require.NoError(t, errors.Join(err, os.RemoveAll(dir)), "%s", out)
+	}
+	binaries.dir = dir
 	return path
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // worker does one deed after the other to users of its own, so that what it was
@@ -190,23 +191,24 @@ func (w *worker) verify(s *server, all bool) {
 // stays ended, and what was under way has happened whole or not at all.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
-	rounds := 50
-	if testing.Short() {
-		rounds = 5
-	}
 	const seed = 20260203
 	binary, dir := buildBinary(t), t.TempDir()
 	moments := rand.New(rand.NewPCG(seed, workers))
 	team := newWorkers(seed, today(time.Now()))
 	s := start(t, binary, dir)
-	for round := range rounds {
+	rounds := 0
+	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 8, Most: 50, Time: 15 * time.Second}) {
+		rounds++
 		stormUntilKilled(s, team, 100*time.Millisecond+time.Duration(moments.Int64N(int64(500*time.Millisecond))))
 		requireSound(t, binary, dir)
 		s = start(t, binary, dir)
 		for _, w := range team {
 			require.NoError(t, w.fault, "round %d", round)
-			w.verify(s, round == rounds/2 || round == rounds-1)
+			w.verify(s, round%20 == 10)
 		}
+	}
+	for _, w := range team {
+		w.verify(s, true)
 	}
 	s.kill()
 	requireStormy(t, team, rounds)
@@ -239,7 +241,7 @@ func requireStormy(t *testing.T, team []*worker, rounds int) {
 	}
 	t.Logf("%d answers in %d rounds; sessions ended: %v", answered, rounds, causes)
 	t.Logf("of the deeds without an answer %d were done and %d were not", done, undone)
-	require.Greater(t, answered, rounds*50)
+	require.Greater(t, answered, rounds*workers)
 	for _, cause := range []rollcall.Cause{rollcall.CauseLogout, rollcall.CauseKicked, rollcall.CauseReplaced, rollcall.CauseBanned} {
 		require.NotZero(t, causes[cause], "%s", cause)
 	}

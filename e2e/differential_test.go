@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // differentialPolicies give every limit and every way to make room a turn.
@@ -49,7 +50,7 @@ const lastSteps = 20
 // script, whose other engine is one Redis if the seed is even, else a Cluster.
 func TestDifferential(t *testing.T) {
 	binary := buildBinary(t)
-	seeds, steps := []uint64{1, 2, 3}, 1200
+	seeds, steps := []uint64{1, 2, 3}, testbudget.Budget{Least: 450, Most: 1200, Time: 20 * time.Second}
 	if text := os.Getenv("E2E_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err)
@@ -58,7 +59,7 @@ func TestDifferential(t *testing.T) {
 	if text := os.Getenv("E2E_STEPS"); text != "" {
 		n, err := strconv.Atoi(text)
 		require.NoError(t, err)
-		steps = n
+		steps.Least, steps.Most = n, n
 	}
 	others := []backend{
 		onRedis(redistest.Start(t, redistest.Options{}).URL()),
@@ -72,7 +73,7 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-func differential(t *testing.T, binary string, other backend, seed uint64, steps int) {
+func differential(t *testing.T, binary string, other backend, seed uint64, steps testbudget.Budget) {
 	zone := []string{"UTC", "Asia/Shanghai", "America/New_York"}[seed%3]
 	common := []string{
 		"--policies", differentialPolicies, "--secret", sharedSecret, "--trusted-proxies", "127.0.0.1", "--log-level", "error",
@@ -92,7 +93,7 @@ func differential(t *testing.T, binary string, other backend, seed uint64, steps
 	for _, a := range d.script.prologue() {
 		d.step(a)
 	}
-	for i := range steps {
+	for i := range testbudget.Rounds(t, steps) {
 		if i%archiveEvery == archiveEvery-1 {
 			d.archive()
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 func secretOf(t *testing.T, text string) []byte {
@@ -24,6 +25,10 @@ func secretOf(t *testing.T, text string) []byte {
 	require.NoError(t, err)
 	return secret
 }
+
+// patience is how long a test waits for what is going to happen, also on a machine
+// that is slow and busy.
+const patience = 2 * time.Minute
 
 // TestServers runs three servers on one Cluster.
 func TestServers(t *testing.T) {
@@ -47,7 +52,7 @@ func TestServers(t *testing.T) {
 // limitAcross logs a user in 100 times at once.
 func limitAcross(f *fleet) {
 	const logins, limit = 100, 3
-	for round := range 5 {
+	for round := range testbudget.Rounds(f.t, testbudget.Budget{Least: 2, Most: 5, Time: 2 * time.Second}) {
 		for _, app := range []string{"", "strict"} {
 			user := fmt.Sprint("user ", app, round)
 			answers, refused := f.loginAtOnce(logins, map[string]any{"user": user, "app": app})
@@ -119,7 +124,7 @@ func (f *fleet) requireLeft(user string, left int, answers []loginAnswer) {
 // endAcross ends a session through one server, in one way after the other, and
 // asks the others at once.
 func endAcross(f *fleet) {
-	for round := range 240 {
+	for round := range testbudget.Rounds(f.t, testbudget.Budget{Least: 60, Most: 240, Time: 3 * time.Second}) {
 		one, two, three := f.servers[round%3], f.servers[(round+1)%3], f.servers[(round+2)%3]
 		user := fmt.Sprint("user-", round%40)
 		status, in, err := one.login(map[string]any{"user": user, "device": "web"})
@@ -167,7 +172,7 @@ func endAcross(f *fleet) {
 // endAgainstTouches kicks while every server is touching: what was kicked is
 // never live again, for nobody.
 func endAgainstTouches(f *fleet) {
-	for round := range 300 {
+	for round := range testbudget.Rounds(f.t, testbudget.Budget{Least: 30, Most: 300, Time: 3 * time.Second}) {
 		_, in, err := f.servers[round%3].login(map[string]any{"user": fmt.Sprint("user-", round)})
 		require.NoError(f.t, err)
 		kicked := make(chan struct{})
@@ -227,7 +232,7 @@ func deathOfOne(f *fleet) {
 	lost.Go(func() { _, _ = workUntil(victim, "lost", stop) }) // under way when the server goes
 	require.Eventually(f.t, func() bool {
 		return events.has(func(e rollcall.Event) bool { return e.User == "lost" })
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond, "the server that is to die is at work")
 	victim.kill()
 	lost.Wait()
 
@@ -236,7 +241,7 @@ func deathOfOne(f *fleet) {
 		return events.has(func(e rollcall.Event) bool {
 			return e.Type == rollcall.SessionEnded && e.Session.String() == short.Session.ID && e.Cause == rollcall.CauseExpired
 		})
-	}, 20*time.Second, 50*time.Millisecond, "a session ends with its event though the server it began on is gone")
+	}, patience, 50*time.Millisecond, "a session ends with its event though the server it began on is gone")
 	close(stop)
 	all.Wait()
 	require.NoError(f.t, errors.Join(faults...))
@@ -303,7 +308,7 @@ func eventsAcross(f *fleet) {
 	for i, t := range tails {
 		for _, p := range people {
 			require.EventuallyWithT(f.t, func(c *assert.CollectT) { require.NoError(c, p.check(t.of(p.user))) },
-				10*time.Second, 20*time.Millisecond, "reader %d, %s", i, p.user)
+				patience, 20*time.Millisecond, "reader %d, %s", i, p.user)
 		}
 		require.Equal(f.t, tails[0].ids(), t.ids(), "reader %d", i)
 	}

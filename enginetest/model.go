@@ -2,31 +2,28 @@ package enginetest
 
 import (
 	"cmp"
-	"flag"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
+// leastHistories is how many histories a model drives through on any machine.
+const leastHistories = 5
+
 // RunModel drives engines through random histories and compares, after each
-// step, every answer with a model made of plain maps and sorts. Unless told
-// otherwise by -rapid.seed and -rapid.checks it runs the same histories, as
-// many as asked for, each time.
+// step, every answer with a model made of plain maps and sorts. It takes so many
+// histories, or as many as fit into its time. Unless told otherwise by
+// -rapid.seed they are the same each time; -rapid.checks sets their number.
 func RunModel(t *testing.T, open Opener, histories int) {
-	for name, value := range map[string]string{"rapid.seed": "20260304", "rapid.checks": strconv.Itoa(histories)} {
-		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
-			before := f.DefValue
-			_ = f.Value.Set(value) // a number, which it takes
-			t.Cleanup(func() { _ = f.Value.Set(before) })
-		}
-	}
-	rapid.Check(t, func(rt *rapid.T) {
+	defer testbudget.Seed(t, 20260304)()
+	budget := testbudget.Budget{Least: leastHistories, Most: histories, Time: 5 * time.Second}
+	testbudget.Check(t, budget, func(rt *rapid.T) {
 		m := newModel(rt, t, open)
 		defer m.h.close()
 		rt.Repeat(m.actions())

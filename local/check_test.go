@@ -61,6 +61,8 @@ func TestCheckFindsNothingInSoundData(t *testing.T) {
 }
 
 func TestCheckNamesContradictions(t *testing.T) {
+	sound := t.TempDir()
+	populate(t, sound)
 	for name, damage := range map[string]func(b *pebble.Batch){
 		"a friend without an id":    func(b *pebble.Batch) { _ = b.Set(friendKey(0, 1<<20, newRef(0, 1<<21)), make([]byte, 8), nil) },
 		"leads to no ended session": func(b *pebble.Batch) { _ = b.Set(endedTokenKey(1, tokenKey{1}), make([]byte, 16), nil) },
@@ -89,7 +91,7 @@ func TestCheckNamesContradictions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			populate(t, dir)
+			require.NoError(t, os.CopyFS(dir, os.DirFS(sound)))
 			o := Options{}
 			require.NoError(t, o.fill())
 			st, err := openStore(dir, &o)

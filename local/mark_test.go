@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // marked is a mark as a plain set holds it.
@@ -74,7 +76,7 @@ func TestMarksInBulkMatchAPlainSet(t *testing.T) {
 		}
 		return marked{m.User, m.Kind, m.Day}
 	}
-	for round := range 12 {
+	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 9, Most: 12, Time: 2 * time.Second}) {
 		add := bulk(rng, r.roll.Today(), 20_000)
 		fresh := 0
 		for _, m := range add {

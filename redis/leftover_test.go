@@ -30,7 +30,7 @@ func fixed(keys []string) (rest []string) {
 // TestNoKeyIsLeftBehind lives a life of everything and takes it all back.
 func TestNoKeyIsLeftBehind(t *testing.T) {
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})
-	engine, err := redis.Open(t.Context(), redis.Options{URL: s.URL(), Partitions: 8})
+	engine, err := redis.Open(t.Context(), redis.Options{URL: s.URL(), Partitions: 8, Timeout: time.Minute})
 	require.NoError(t, err)
 	clock := rollcall.NewManualClock(time.Now().UTC().Truncate(time.Millisecond))
 	policies, err := rollcall.NewPolicies(rollcall.Policy{Device: "tv", IdleTimeout: time.Minute, Lifetime: time.Hour})

@@ -72,7 +72,7 @@ func TestErrorsNeverHoldThePassword(t *testing.T) {
 // TestFixedWithTheData opens data with other settings than it was made with.
 func TestFixedWithTheData(t *testing.T) {
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})
-	o := redis.Options{URL: s.URL(), Partitions: 16}
+	o := redis.Options{URL: s.URL(), Partitions: 16, Timeout: time.Minute}
 	open(t, o)
 	o.Partitions = 32
 	_, err := redis.Open(t.Context(), o)

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/transfer"
 )
@@ -75,12 +76,12 @@ func digest(t testing.TB, roll *rollcall.Roll) (sum uint64, n int) {
 	return sum, n
 }
 
-// TestAMillionUsers moves a million users to a file and from there to another
-// engine, and says how fast.
-func TestAMillionUsers(t *testing.T) {
-	users := 1_000_000
-	if testing.Short() {
-		users = 20_000
+// TestManyUsers moves many users to a file and from there to another engine, and
+// says how fast; a long run moves a million.
+func TestManyUsers(t *testing.T) {
+	users := 50_000
+	if testbudget.Long() {
+		users = 1_000_000
 	}
 	dir := t.TempDir()
 	var spent time.Duration // of processors

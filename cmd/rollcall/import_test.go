@@ -107,7 +107,7 @@ func TestAKilledImportIsResumed(t *testing.T) {
 			}
 			line = at
 			return true
-		}, time.Minute, time.Millisecond)
+		}, patience, time.Millisecond, "the import leaves a later checkpoint")
 		require.NoError(t, cmd.Process.Kill())
 		if cmd.Wait() != nil {
 			killed++

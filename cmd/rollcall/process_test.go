@@ -18,6 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// patience is how long a test waits for what is going to happen, also on a machine
+// that is slow and busy.
+const patience = 2 * time.Minute
+
 // spawn starts the real command and returns once it is ready, with what it said.
 func spawn(t *testing.T, args ...string) (*exec.Cmd, *serving, string) {
 	t.Helper()
@@ -38,7 +42,7 @@ func spawn(t *testing.T, args ...string) (*exec.Cmd, *serving, string) {
 	require.Eventually(t, func() bool {
 		status, _ := s.call(http.MethodGet, "/readyz", "", "")
 		return status == http.StatusOK
-	}, 20*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond, "the server is ready")
 	return cmd, s, said.String()
 }
 
@@ -86,7 +90,7 @@ func TestHangupReloadsThePolicies(t *testing.T) {
 	logs := func(text string) {
 		t.Helper()
 		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
-		require.Eventually(t, func() bool { return strings.Contains(s.log.String(), text) }, 20*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(s.log.String(), text) }, patience, 5*time.Millisecond, "the log says %q", text)
 	}
 	ended := func() int {
 		t.Helper()
@@ -117,7 +121,7 @@ func TestSignalsWhileARequestIsUnderWay(t *testing.T) {
 			cmd, s, _ := spawn(t, "--data-dir", dir)
 			conn := s.beginBeat(dir)
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-			require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "stopping") }, 20*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "stopping") }, patience, 5*time.Millisecond, "the log says that it is stopping")
 			if again {
 				require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 				var exit *exec.ExitError

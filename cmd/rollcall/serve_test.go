@@ -81,7 +81,7 @@ func (s *serving) end() {
 	select {
 	case code := <-s.code:
 		require.Equal(s.t, exitOK, code, s.log.String())
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		s.t.Fatal("the server does not stop")
 	}
 }

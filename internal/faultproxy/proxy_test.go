@@ -58,7 +58,7 @@ func (c *client) say(text string) {
 }
 
 func (c *client) hear(want string) {
-	require.NoError(c.t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(c.t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	line, err := c.in.ReadString('\n')
 	require.NoError(c.t, err)
 	require.Equal(c.t, want+"\n", line)
@@ -72,7 +72,7 @@ func (c *client) nothing() {
 
 // ended requires that the connection was closed.
 func (c *client) ended() {
-	require.NoError(c.t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(c.t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	_, err := io.ReadAll(c)
 	require.NotErrorIs(c.t, err, os.ErrDeadlineExceeded)
 }

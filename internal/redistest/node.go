@@ -149,7 +149,7 @@ func (n *Node) run() {
 // until waits for a condition.
 func (n *Node) until(what string, holds func() bool) {
 	n.tb.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !holds() {
 		ended := false
 		select {
@@ -214,7 +214,7 @@ func (n *Node) Values(args ...string) ([]string, error) {
 }
 
 func (n *Node) dial() (net.Conn, error) {
-	d := &net.Dialer{Timeout: time.Second}
+	d := &net.Dialer{Timeout: 10 * time.Second}
 	var c net.Conn
 	var err error
 	if n.tls != nil {
@@ -225,7 +225,7 @@ func (n *Node) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.SetDeadline(time.Now().Add(10 * time.Second))
+	return c, c.SetDeadline(time.Now().Add(time.Minute))
 }
 
 func roundTrip(w io.Writer, r *bufio.Reader, args ...string) ([]string, error) {

@@ -55,7 +55,7 @@ func TestClusterFailsOver(t *testing.T) {
 			}
 		}
 		return false
-	}, 40*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	n.Restart()
 	c.Await()
 	require.Equal(t, []string{"k"}, c.Keys())
@@ -73,8 +73,8 @@ func TestSentinelFailsOver(t *testing.T) {
 	require.Eventually(t, func() bool {
 		reply, err := s.Sentinels[0].Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "rollcall")
 		return err == nil && reply != "127.0.0.1\n"+n.Addr()[len("127.0.0.1:"):]
-	}, 40*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	n.Proxy().Heal()
-	require.Eventually(t, func() bool { return s.Master() != n }, 40*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Master() != n }, 2*time.Minute, 50*time.Millisecond)
 	require.Equal(t, []string{"k"}, s.Keys())
 }

@@ -21,7 +21,7 @@ import (
 const Password = `p@ss/w:rd%41?#&'x`
 
 // startTime is how long a server may take until it answers.
-const startTime = 30 * time.Second
+const startTime = 3 * time.Minute
 
 // Server is a database server. Its methods are for one goroutine at a time.
 type Server struct {
