@@ -1,7 +1,15 @@
 #!/usr/bin/env bash
 #
-# Runs every test with the race detector on: ./test.sh
-# Arguments go to go test: ./test.sh -run Kick ./local
+# Runs every test, and those in which goroutines meet with the race detector too:
+# ./test.sh
+#
+# Random and repeated work has a budget of time; -long makes it twenty times as
+# long: ./test.sh -long
+#
+# Other arguments go to go test. With packages or -run among them there is one run,
+# as go test would do it: ./test.sh -race ./local. A pattern of -run without a slash
+# also chooses cases of the conformance suite, whatever the case of its letters:
+# ./test.sh -run Kick ./local
 #
 # Needs Go and a C compiler; what talks to Redis needs redis-server, and the
 # archive is tested with PostgreSQL and MariaDB. On Debian and its kin, as root,
@@ -55,8 +63,51 @@ prepare() {
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
 }
 
-# named tells whether an argument names packages of its own.
-named() {
+# Packages run in this order: those that take longest first, so that no core is
+# left idle at the end.
+everything=(./redis ./e2e ./archive ./local ./...)
+
+# The race detector makes code five to ten times as slow and needs a build of its
+# own. It watches packages that start goroutines or are called by many at once, but
+# for the suites that ask one question after the other.
+meeting=(./redis ./local ./archive ./httpapi ./history ./internal/faultproxy ./internal/recall .)
+
+# sequential are the tests of those packages that it does not watch.
+sequential=(
+    # The engine's answers, one command at a time. Groups of them in which events
+    # are followed meanwhile are watched: see below.
+    TestConformance TestModel TestVisitors$ TestCollegeMsg TestTransfer
+    # Damage, sizes and codecs of stores that nobody else uses.
+    TestCheck TestAFlippedByte TestMarksInBulk TestNoKeyIsLeftBehind TestScanIsBounded
+    # What a run of the archive leaves at each of its steps.
+    BeforeEachStep DuringEachStep TestRestore TogetherAreTheTruth StaysAway
+    TestMerge TestTheDatabaseGoesAwayInARun TestHostileUsers TestDepartures
+    # What servers and files that fail leave, also asked by one caller.
+    TestFailover TestTLS TestAKilled TestAServerKilled TestWithTheServerDown
+    TestALazyArchive TestManyServersOpen
+    # Parsers of files, over many lines.
+    TestEveryInstant TestATornFile TestACheckpoint TestDaysSince1970 TestRandom
+)
+
+# joined joins patterns to one.
+joined() {
+    local IFS='|'
+    printf '%s' "$*"
+}
+
+# narrowed tells whether arguments choose packages or tests.
+narrowed() {
+    local argument
+    for argument; do
+        case $argument in
+        . | ./* | github.com/rollcall/rollcall* | -run | -run=* | --run | --run=*) return 0 ;;
+        esac
+    done
+    return 1
+}
+
+# packaged tells whether arguments choose packages.
+packaged() {
     local argument
     for argument; do
         case $argument in
@@ -66,11 +117,69 @@ named() {
     return 1
 }
 
-prepare
-named "$@" || set -- ./... "$@"
+# widened adds to a pattern of -run the cases and groups of the conformance suite
+# that it is part of the name of. Where engines run in several ways, these lie one
+# level deeper.
+widened() {
+    if [[ $1 == */* || $1 == *[\^\$]* ]]; then
+        printf '%s' "$1"
+    else
+        printf '%s|Conformance/(?i:%s)|Conformance//(?i:%s)' "$1" "$1" "$1"
+        printf '|Conformance/(standalone|cluster|sentinel)/(?i:%s)|Conformance/(standalone|cluster|sentinel)//(?i:%s)' "$1" "$1"
+    fi
+}
 
+# chosen does the one run that arguments ask for.
+chosen() {
+    local arguments=()
+    while (($#)); do
+        case $1 in
+        -run | --run)
+            if (($# > 1)); then
+                arguments+=(-run "$(widened "$2")")
+                shift
+            else
+                arguments+=("$1")
+            fi
+            ;;
+        -run=* | --run=*) arguments+=(-run "$(widened "${1#*=}")") ;;
+        *) arguments+=("$1") ;;
+        esac
+        shift
+    done
+    packaged "${arguments[@]}" || arguments=("${everything[@]}" "${arguments[@]}")
+    go test -p 2 -timeout "$limit" "${arguments[@]}"
+}
+
+# whole does both runs.
+whole() {
+    go test -p 3 -timeout "$limit" "${everything[@]}" "$@" || return
+    say "all passed after $((SECONDS - began)) s; now with the race detector, where goroutines meet"
+    go test -race -p 2 -timeout "$limit" -skip "$(joined "${sequential[@]}")" "${meeting[@]}" "$@" || return
+    go test -race -p 2 -timeout "$limit" -run 'TestConformance$/^events$|TestConformance$/standalone/^events$' ./redis ./local "$@"
+}
+
+# The limit is for a test that hangs; no machine is so slow that one that does not
+# runs into it.
+limit=60m
+arguments=()
+for argument; do
+    if [[ $argument == -long || $argument == --long ]]; then
+        export ROLLCALL_TEST_LONG=20
+        limit=24h
+    else
+        arguments+=("$argument")
+    fi
+done
+set -- ${arguments[@]+"${arguments[@]}"}
+
+prepare
 began=$SECONDS
-if go test -race -p 2 -timeout 12m "$@"; then
+run=whole
+if narrowed "$@"; then
+    run=chosen
+fi
+if "$run" "$@"; then
     say "PASSED in $((SECONDS - began)) s"
 else
     status=$?
