@@ -76,9 +76,9 @@ type Timekeeper interface {
 type Settings struct {
 	Timezone string         // IANA name
 	Location *time.Location // the zone of that name, which civil days and hours are of; nil for UTC
-	// SecretID stands for the secret, "" for one that is made anew each time. A
-	// distributed engine refuses another one than its data was created with,
-	// with CodeConflict: servers that share data must share the secret.
+	// SecretID stands for the secret, "" for one that is made anew each time. An
+	// engine refuses another one than its data was created with, with
+	// CodeConflict; "" fits all data.
 	SecretID       string
 	Window         time.Duration // default window: decides user.online and user.offline
 	OfflineGrace   time.Duration // added to Window before a user is announced offline

@@ -172,7 +172,7 @@ func importCSV(t *testing.T, binary, dir string, flags []string, messages []mess
 		fmt.Fprintf(&text, "%s,%s\n", m.at.Format(time.RFC3339), m.user)
 	}
 	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	args := append([]string{"import", "csv", "--data-dir", dir, "--json", path}, flags...)
+	args := append([]string{"import", "csv", "--create", "--data-dir", dir, "--json", path}, flags...)
 	out, err := exec.CommandContext(t.Context(), binary, args...).Output() //nolint:gosec // our own binary
 	require.NoError(t, err)
 	var summary struct{ Rows, Rejected int }

@@ -42,7 +42,7 @@ func TestAMillionUsersMove(t *testing.T) {
 
 	url := redistest.Start(t, redistest.Options{}).URL()
 	onRedis := []string{"--engine", "redis", "--redis-url", url}
-	run("import", "csv", "--data-dir", "from", history)
+	run("import", "csv", "--create", "--data-dir", "from", history)
 	secret, err := os.ReadFile(filepath.Join(dir, "from", "secret"))
 	require.NoError(t, err)
 	for _, d := range []string{"redis", "back"} {
@@ -50,9 +50,9 @@ func TestAMillionUsersMove(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, d, "secret"), secret, 0o600))
 	}
 	run("export", "--data-dir", "from", "1.rollcall")
-	run(append([]string{"import", "store", "--data-dir", "redis", "1.rollcall"}, onRedis...)...)
+	run(append([]string{"import", "store", "--create", "--data-dir", "redis", "1.rollcall"}, onRedis...)...)
 	run(append([]string{"export", "--data-dir", "redis", "2.rollcall"}, onRedis...)...)
-	run("import", "store", "--data-dir", "back", "2.rollcall")
+	run("import", "store", "--create", "--data-dir", "back", "2.rollcall")
 	run("export", "--data-dir", "back", "3.rollcall")
 	requireSound(t, binary, filepath.Join(dir, "back"))
 	first := dossiers(t, filepath.Join(dir, "1.rollcall"))

@@ -15,6 +15,7 @@ func adminTests() []test {
 		{"API keys survive a restart", keysRestart},
 		{"the configured admin key replaces the one configured before, and no other", adminKeyReplaced},
 		{"a configured admin key that was revoked stays revoked", adminKeyRevoked},
+		{"data made under one secret is not opened under another, but without one", secretFixed},
 		{"stats describe the engine", statsPlausible},
 		{"an engine that works is ready", engineReady},
 		{"compact changes no answer", compactKeeps},
@@ -126,6 +127,19 @@ func adminKeyRevoked(h *harness) {
 	h.configureAdminKey(secondAdminKey)
 	h.False(h.configureAdminKey(firstAdminKey).RevokedAt.IsZero(), "another one in between changes nothing")
 	h.Len(h.keys(), 1)
+}
+
+func secretFixed(h *harness) {
+	h.close()
+	engine, err := h.store.Open()
+	h.NoError(err)
+	_, err = rollcall.New(engine, rollcall.Options{Clock: h.clock, Secret: []byte("another secret than that of the suite")})
+	h.code(rollcall.CodeConflict, err)
+	roll, err := rollcall.New(engine, rollcall.Options{Clock: h.clock})
+	h.NoError(err)
+	h.NoError(roll.Close())
+	h.NoError(engine.Close())
+	h.open(h.options)
 }
 
 func statsPlausible(h *harness) {

@@ -61,6 +61,7 @@ const (
 	metaPartitions = "partitions"
 	metaEpoch      = "epoch"
 	metaTimezone   = "timezone"
+	metaSecret     = "secret" // what stands for it, not the secret
 	metaStamp      = "stamp"
 	metaOutages    = "outages"
 	metaTrimmed    = "trimmed"
@@ -168,6 +169,9 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 		if err := e.store.syncAll(); err != nil {
 			return err
 		}
+	}
+	if err := e.sameSecret(s.SecretID); err != nil {
+		return err
 	}
 	e.settings = s
 	if s.Location != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/local"
 )
@@ -87,7 +89,7 @@ func (c *compactCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "Compacted: %d bytes, were %d.\n", after.DiskBytes, before.DiskBytes)
+		fmt.Fprintf(a.stdout, "Compacted: the store was %s and is %s.\n", humanize.IBytes(uint64(before.DiskBytes)), humanize.IBytes(uint64(after.DiskBytes)))
 		return nil
 	})
 }

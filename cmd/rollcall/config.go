@@ -21,13 +21,18 @@ import (
 
 // config is the configuration, read and checked.
 type config struct {
-	listen    string
-	tlsCert   string
-	tlsKey    string
-	dataDir   string
-	adminKey  string
-	secret    []byte
-	logLevel  slog.Level
+	listen   string
+	tlsCert  string
+	tlsKey   string
+	dataDir  string
+	adminKey string
+	secret   []byte // nil until openDataDir, unless it is configured
+	create   bool   // the verb may make data where there is none
+	logLevel slog.Level
+	// secretLost opens data without its secret, to export it. secretMade says
+	// that this process made the secret file.
+	secretLost, secretMade bool
+
 	logFormat string
 	local     local.Options
 	redis     *redis.Options // nil for the embedded engine
@@ -50,16 +55,36 @@ func (r *configReader) fault(key, format string, args ...any) {
 // load resolves and checks the whole configuration; the error names every
 // fault.
 func (s *settings) load(a *app) (*config, error) {
-	v, err := s.resolve(a)
-	if v == nil {
-		return nil, usageError{err}
-	}
-	r := &configReader{values: v}
-	c := r.read()
-	if err := errors.Join(err, errors.Join(r.faults...)); err != nil {
+	c, err := s.check(a)
+	if err != nil {
 		return nil, usageError{err}
 	}
 	return c, nil
+}
+
+// check resolves and checks the configuration. What could be read is returned
+// beside the faults; nil if the file cannot be read at all.
+func (s *settings) check(a *app) (*config, error) {
+	v, err := s.resolve(a)
+	if v == nil {
+		return nil, err
+	}
+	r := &configReader{values: v}
+	c := r.read()
+	return c, errors.Join(err, errors.Join(r.faults...))
+}
+
+// doubts words what is allowed and hardly meant: variables that no setting
+// reads, and tokens sent over the network in the clear.
+func (c *config) doubts(environ []string) []string {
+	var out []string
+	for _, name := range unknownVariables(environ) {
+		out = append(out, fmt.Sprintf("the variable %s means nothing to rollcall: did you mean %s?", name, nearest(name, knownVariables())))
+	}
+	if c.tlsCert == "" && !loopback(c.listen) {
+		out = append(out, fmt.Sprintf("%s is served without TLS: tokens and keys cross the network in the clear, unless a proxy in front of it encrypts (tls.cert, tls.key)", c.listen))
+	}
+	return out
 }
 
 func (r *configReader) read() *config {

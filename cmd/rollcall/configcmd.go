@@ -63,28 +63,34 @@ type configValidateCmd struct{ settings }
 
 // Run checks the configuration.
 func (c *configValidateCmd) Run(a *app) error {
-	conf, err := c.load(a)
-	if err != nil {
-		return err
-	}
-	if err := conf.rehearse(a); err != nil {
+	conf, err := c.check(a)
+	if conf == nil {
 		return usageError{err}
 	}
-	for _, name := range unknownVariables(a.environ) {
-		fmt.Fprintf(a.stderr, "%s means nothing to rollcall.\n", name)
+	// Rehearse what could be read even where something else is wrong, so that
+	// one call names every fault.
+	if err := errors.Join(err, conf.rehearse(a, err == nil)); err != nil {
+		return usageError{err}
+	}
+	for _, note := range conf.doubts(a.environ) {
+		fmt.Fprintln(a.stderr, note)
 	}
 	fmt.Fprintln(a.stdout, "The configuration is valid.")
 	return nil
 }
 
-// rehearse opens all that the server would open, over an engine in memory.
-func (c *config) rehearse(a *app) error {
+// rehearse opens all that the server would open, over an engine in memory. With
+// settings that are known to be wrong it opens a service with the defaults.
+func (c *config) rehearse(a *app, sound bool) error {
 	engine, err := local.Open("", local.Options{InMemory: true})
 	if err != nil {
 		return err
 	}
-	opts := c.roll
-	opts.Secret = c.secret
+	var opts rollcall.Options
+	if sound {
+		opts = c.roll
+		opts.Secret = c.secret
+	}
 	roll, err := rollcall.New(engine, opts)
 	if err != nil {
 		return errors.Join(err, engine.Close())
@@ -93,6 +99,6 @@ func (c *config) rehearse(a *app) error {
 		_, err = roll.ConfigureAdminKey(a.ctx, c.adminKey)
 	}
 	_, herr := httpapi.New(roll, c.http)
-	_, terr := c.tls()
+	_, terr := c.keyPair()
 	return errors.Join(err, herr, terr, roll.Close(), engine.Close())
 }

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +55,37 @@ func TestHTTPS(t *testing.T) {
 	s.client = client
 	status, got := s.call(http.MethodGet, "/readyz", "", "")
 	require.Equal(t, http.StatusOK, status, "%v", got)
+	s.end()
+}
+
+func TestSIGHUPServesTheRenewedCertificate(t *testing.T) {
+	certFile, keyFile, old := certificate(t)
+	s, _ := serve(t, nil, "--data-dir", filepath.Join(t.TempDir(), "data"), "--tls-cert", certFile, "--tls-key", keyFile)
+	s.client = old
+	status, _ := s.call(http.MethodGet, "/readyz", "", "")
+	require.Equal(t, http.StatusOK, status)
+
+	newCert, newKey, renewed := certificate(t)
+	for from, to := range map[string]string{newCert: certFile, newKey: keyFile} {
+		b, err := os.ReadFile(from) //nolint:gosec // the test's own
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(to, b, 0o600))
+	}
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+	require.Eventually(t, func() bool {
+		res, err := renewed.Get(s.base + "/readyz")
+		return err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK
+	}, time.Minute, 5*time.Millisecond, "the renewed certificate is served")
+
+	// Files that cannot be used leave the pair in use.
+	require.NoError(t, os.WriteFile(certFile, []byte("not a certificate"), 0o600))
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "the certificate stays as it was") },
+		time.Minute, 5*time.Millisecond, "the log says that the files cannot be used")
+	renewed.CloseIdleConnections()
+	s.client = renewed
+	status, _ = s.call(http.MethodGet, "/readyz", "", "")
+	require.Equal(t, http.StatusOK, status)
 	s.end()
 }
 

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,11 +13,11 @@ import (
 )
 
 // openEngine opens the engine that is configured: the store in the data
-// directory, making both if need be, or Redis. The data directory is there
-// either way, for the secret and the first key.
+// directory, or Redis. The data directory holds the secret and the first key
+// either way. Only a verb that may create data makes new data.
 func (c *config) openEngine(a *app) (rollcall.Engine, error) {
-	if err := os.MkdirAll(c.dataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
+	if err := c.openDataDir(); err != nil {
+		return nil, err
 	}
 	if c.redis != nil {
 		return redis.Open(a.ctx, *c.redis)

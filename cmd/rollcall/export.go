@@ -13,16 +13,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/transfer"
 )
 
 type exportCmd struct {
 	settings
-	JSON bool   `help:"As JSON."`
-	File string `arg:"" help:"The file to write; - for standard output."`
+	SecretLost bool   `help:"The secret is lost: export without it. Bans of erased users are given up."`
+	JSON       bool   `help:"As JSON."`
+	File       string `arg:"" help:"The file to write; - for standard output."`
 }
 
 // Help implements kong's HelpProvider.
@@ -47,6 +46,9 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	if err := c.check(a, conf); err != nil {
 		return err
+	}
+	if conf.secretLost = c.SecretLost; conf.secretLost {
+		conf.secret = nil
 	}
 	began := time.Now()
 	shown := newMoving(a)
@@ -107,9 +109,9 @@ func (c *exportCmd) report(a *app, counts transfer.Counts, taken time.Duration) 
 
 // countsText says how much was moved, in words.
 func countsText(c transfer.Counts) string {
-	return fmt.Sprintf("%s dossiers with %s sessions, %s ended ones, %s friends, %s days and %s bans, and %s API keys",
-		humanize.Comma(int64(c.Dossiers)), humanize.Comma(int64(c.Sessions)), humanize.Comma(int64(c.Ended)), humanize.Comma(int64(c.Friends)),
-		humanize.Comma(int64(c.Days)), humanize.Comma(int64(c.Bans)), humanize.Comma(int64(c.APIKeys)))
+	return fmt.Sprintf("%s with %s, %s, %s, %s and %s, and %s",
+		counted(int64(c.Dossiers), "dossier"), counted(int64(c.Sessions), "session"), counted(int64(c.Ended), "ended session"),
+		counted(int64(c.Friends), "friend"), counted(int64(c.Days), "day"), counted(int64(c.Bans), "ban"), counted(int64(c.APIKeys), "API key"))
 }
 
 // interruptible returns a context that the first signal ends; the second one

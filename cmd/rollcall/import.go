@@ -29,6 +29,7 @@ type importCSVCmd struct {
 	Resume   bool   `help:"Go on where an import of the same file was cut short."`
 	DryRun   bool   `help:"Only read the file, and say what is wrong with it."`
 	Batch    int    `default:"1000000" placeholder:"1000000" help:"Rows taken in at a time, 1000 to 10000000."`
+	Create   bool   `help:"Make new data if there is none in the data directory."`
 	JSON     bool   `help:"As JSON."`
 	File     string `arg:"" help:"The file, plain or gzip; - for standard input."`
 }
@@ -114,6 +115,7 @@ func (c *importCSVCmd) take(a *app, s *history.Source, o history.Options) (summa
 		return history.Import(a.ctx, dryRoll{conf.roll.Timezone}, s, o)
 	}
 	o.StateDir = conf.dataDir
+	conf.create = c.Create
 	// A checkpoint must not know more than the disk does, and a sync for many
 	// thousands of rows costs nothing.
 	conf.local.Durability = local.Always
@@ -166,7 +168,7 @@ func (c *importCSVCmd) report(a *app, s *history.Summary, taken time.Duration) e
 	if s.FirstDay != nil {
 		fmt.Fprintf(a.stdout, "Days %s to %s", s.FirstDay, s.LastDay)
 		if !c.DryRun {
-			fmt.Fprintf(a.stdout, "; %s marks are new, %s were known", humanize.Comma(s.Marked), humanize.Comma(s.Already))
+			fmt.Fprintf(a.stdout, "; %s, %s known before", counted(s.Marked, "new mark"), humanize.Comma(s.Already))
 		}
 		fmt.Fprintln(a.stdout, ".")
 	}

@@ -93,7 +93,7 @@ func TestAKilledImportIsResumed(t *testing.T) {
 	work := t.TempDir()
 	file, dir, list := filepath.Join(work, "logins.csv"), filepath.Join(work, "data"), filepath.Join(work, "rejected.csv")
 	want := writeHistory(t, file, rows)
-	args := []string{"import", "csv", "--data-dir", dir, "--batch", "1000", "--resume", "--json", "--rejected", list, file}
+	args := []string{"import", "csv", "--create", "--data-dir", dir, "--batch", "1000", "--resume", "--json", "--rejected", list, file}
 
 	killed := 0
 	var line int64

@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/transfer"
 )
@@ -18,6 +16,7 @@ type importStoreCmd struct {
 	settings
 	SkipKnown bool   `help:"Pass over users of whom something is known, to go on after a failure."`
 	NewSecret bool   `help:"The secret is another one: give up the bans of erased users."`
+	Create    bool   `help:"Make new data if there is none in the data directory."`
 	JSON      bool   `help:"As JSON."`
 	File      string `arg:"" help:"The file; - for standard input."`
 }
@@ -39,6 +38,7 @@ func (c *importStoreCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	conf.create = c.Create
 	in, closer, err := c.open(a)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (c *importStoreCmd) report(a *app, s *transfer.Summary, taken time.Duration
 	}
 	fmt.Fprintf(a.stdout, "Imported %s in %s.\n", countsText(s.Counts), taken.Round(100*time.Millisecond))
 	if s.Skipped > 0 {
-		fmt.Fprintf(a.stdout, "Passed over %s users who were known.\n", humanize.Comma(int64(s.Skipped)))
+		fmt.Fprintf(a.stdout, "Passed over %s known before.\n", counted(int64(s.Skipped), "user"))
 	}
 	return nil
 }

@@ -58,11 +58,13 @@ type keyholder struct {
 }
 
 // openKeys opens the data directory, or finds the server that has it open.
-func (h *keyholder) openKeys(a *app) (keys, error) {
+// Only where create says so it makes new data.
+func (h *keyholder) openKeys(a *app, create bool) (keys, error) {
 	conf, err := h.load(a)
 	if err != nil {
 		return nil, err
 	}
+	conf.create = create
 	if h.Server != "" {
 		return h.remote(a, conf)
 	}
@@ -113,6 +115,8 @@ type keyCreateCmd struct {
 	Name string `help:"What the key is for."`
 	TTL  string `name:"ttl" default:"0" help:"Time after which it expires, such as 90d; 0 for never."`
 	JSON bool   `help:"As JSON."`
+
+	Create bool `help:"Make new data if there is none in the data directory."`
 }
 
 // Run makes a key.
@@ -121,7 +125,7 @@ func (c *keyCreateCmd) Run(a *app) error {
 	if err != nil || ttl < 0 {
 		return usageError{fmt.Errorf("--ttl: must be a duration such as 12h or 90d, is %q", c.TTL)}
 	}
-	k, err := c.openKeys(a)
+	k, err := c.openKeys(a, c.Create)
 	if err != nil {
 		return err
 	}
@@ -144,7 +148,7 @@ type keyListCmd struct {
 
 // Run lists the keys.
 func (c *keyListCmd) Run(a *app) error {
-	k, err := c.openKeys(a)
+	k, err := c.openKeys(a, false)
 	if err != nil {
 		return err
 	}
@@ -174,7 +178,7 @@ type keyRevokeCmd struct {
 
 // Run revokes a key.
 func (c *keyRevokeCmd) Run(a *app) error {
-	k, err := c.openKeys(a)
+	k, err := c.openKeys(a, false)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ type commands struct {
 }
 
 func main() {
+	ownFilesOnly()
 	os.Exit(run(&app{
 		ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(),
 	}, os.Args[1:]))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rollcall/rollcall"
 )
 
@@ -34,4 +36,12 @@ func explained(e *rollcall.Error) string {
 		text += ": " + e.Err.Error()
 	}
 	return text
+}
+
+// counted says how many there are of a thing: "1 mark", "2,000 marks".
+func counted(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return humanize.Comma(n) + " " + thing
 }

@@ -24,7 +24,9 @@ func (serveCmd) Help() string {
 	return `Without any flag it serves on 127.0.0.1:8080 with the embedded engine in
 ./rollcall-data, and on the first run makes an admin key and says how to use it.
 Settings come from flags, then ROLLCALL_… variables, then rollcall.yaml.
-SIGHUP reloads the policies; SIGTERM drains and stops.`
+SIGHUP reloads the policies and the certificate; SIGTERM drains and stops.
+Whoever lists the processes of the machine can read flags: give secrets by
+variables, or by files that variables ending in _FILE name.`
 }
 
 // drainTime is how long requests under way may take once the server stops.
@@ -41,7 +43,7 @@ type server struct {
 	api    *httpapi.Server
 	shelf  *shelf // nil without an archive
 	http   *http.Server
-	tls    *tls.Config // nil for plain HTTP
+	cert   *keyPair // nil for plain HTTP
 	hangup <-chan os.Signal
 }
 
@@ -51,6 +53,7 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	conf.create = true
 	ctx, stop := signal.NotifyContext(a.ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
@@ -59,23 +62,48 @@ func (c *serveCmd) Run(a *app) error {
 	defer signal.Stop(hangup)
 
 	s := &server{app: a.with(ctx), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup}
-	for _, name := range unknownVariables(a.environ) {
-		s.log.Warn("this variable means nothing to rollcall", "name", name)
+	for _, note := range conf.doubts(a.environ) {
+		s.log.Warn(note)
 	}
-	if s.tls, err = conf.tls(); err != nil {
+	if s.cert, err = conf.keyPair(); err != nil {
 		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", conf.listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", conf.listen, err)
 	}
-	if err := s.open(); err != nil {
+	if err := s.openUntil(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if ctx.Err() != nil { // told to stop while the data was being opened
 		return errors.Join(listener.Close(), s.close())
 	}
 	return errors.Join(s.serve(listener), s.close())
+}
+
+// stopWait is how long a server that is told to stop while it opens its data
+// waits for that to end. Nothing has been acknowledged before, so the process
+// may end at any instant.
+const stopWait = 2 * time.Second
+
+var errStoppedOpening = errors.New("told to stop while the data was being opened: nothing was changed")
+
+// openUntil opens the data. A signal ends the wait for it: a slow or broken disk
+// must not keep the process from stopping.
+func (s *server) openUntil(ctx context.Context) error {
+	opened := make(chan error, 1)
+	go func() { opened <- s.open() }()
+	select {
+	case err := <-opened:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-opened:
+		return err
+	case <-time.After(stopWait):
+		return errStoppedOpening
+	}
 }
 
 // open opens the data and what stands on it.
@@ -124,8 +152,8 @@ func (s *server) serve(listener net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	base := "http://" + reachable(listener.Addr())
-	if s.tls != nil {
-		listener = tls.NewListener(listener, s.tls)
+	if s.cert != nil {
+		listener = tls.NewListener(listener, s.cert.config())
 		base = "https://" + reachable(listener.Addr())
 	}
 	if err := s.welcome(base); err != nil {
@@ -163,8 +191,16 @@ func (s *server) drain(failed <-chan error) error {
 	return err
 }
 
-// reload takes over the policies as they are configured now.
+// reload takes over the policies as they are configured now, and reads the
+// certificate again.
 func (s *server) reload() {
+	if s.cert != nil {
+		if err := s.cert.load(); err != nil {
+			s.log.Error("the certificate stays as it was: the files cannot be used", "error", err)
+		} else {
+			s.log.Info("certificate reloaded: it applies to new connections")
+		}
+	}
 	conf, err := s.cmd.load(s.app)
 	if err != nil {
 		s.log.Error("the policies stay as they were: the configuration has faults", "error", err)
@@ -175,9 +211,18 @@ func (s *server) reload() {
 }
 
 func newLogger(a *app, c *config) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: c.logLevel}
+	opts := &slog.HandlerOptions{Level: c.logLevel, ReplaceAttr: readableDurations}
 	if c.logFormat == "text" || (c.logFormat == "" && isTerminal(a.stderr)) {
 		return slog.New(slog.NewTextHandler(a.stderr, opts))
 	}
 	return slog.New(slog.NewJSONHandler(a.stderr, opts))
+}
+
+// readableDurations writes durations as 1.5s in every format. JSON would give
+// bare nanoseconds.
+func readableDurations(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }

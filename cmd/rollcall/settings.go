@@ -25,14 +25,14 @@ type settings struct {
 	TLSKey       string `key:"tls.key" name:"tls-key" help:"Key file of the certificate."`
 	DataDir      string `key:"data_dir" name:"data-dir" def:"./rollcall-data" placeholder:"./rollcall-data" help:"Where the data is."`
 	Engine       string `key:"engine" def:"local" placeholder:"local" help:"Engine: local, or redis with redis.url."`
-	RedisURL     string `key:"redis.url" name:"redis-url" secret:"" placeholder:"URL" help:"redis://, redis+cluster:// or redis+sentinel://; rediss for TLS."`
+	RedisURL     string `key:"redis.url" name:"redis-url" secret:"" placeholder:"URL" help:"redis://, redis+cluster:// or redis+sentinel://; rediss for TLS. Better by variable: others see flags."`
 	RedisPrefix  string `key:"redis.prefix" name:"redis-prefix" def:"rc" placeholder:"rc" help:"Beginning of every key in Redis."`
 	RedisParts   string `key:"redis.partitions" name:"redis-partitions" def:"64" placeholder:"64" help:"Partitions of new data in Redis: a power of two."`
 	RedisWait    string `key:"redis.wait" name:"redis-wait" def:"0" placeholder:"0" help:"Replicas that must confirm logins, ends and bans."`
 	RedisTimeout string `key:"redis.timeout" name:"redis-timeout" def:"3s" placeholder:"3s" help:"Longest a command waits for Redis."`
 	Auth         string `key:"auth" def:"keys" placeholder:"keys" help:"keys, or off on a loopback address."`
-	AdminKey     string `key:"admin_key" name:"admin-key" secret:"" help:"First admin key: rck_ and at least 32 characters."`
-	Secret       string `key:"secret" secret:"" help:"32 bytes in hex or base64 (default: made on the first run)."`
+	AdminKey     string `key:"admin_key" name:"admin-key" secret:"" help:"First admin key: rck_ and at least 32 characters. Better by variable: others see flags."`
+	Secret       string `key:"secret" secret:"" help:"32 bytes in hex or base64 (default: made on the first run). Better by variable: others see flags."`
 	Timezone     string `key:"timezone" def:"UTC" placeholder:"UTC" help:"IANA name of the civil day's zone; fixed with the data."`
 	Durability   string `key:"durability" def:"always" placeholder:"always" help:"always: on disk before the reply; interval: within 1s."`
 	Window       string `key:"presence.window" name:"presence-window" def:"5m" placeholder:"5m" help:"How recent a beat must be to count as online."`
@@ -47,7 +47,7 @@ type settings struct {
 	AttendanceOn string `key:"attendance.on" name:"attendance-on" def:"login" placeholder:"login" help:"What marks a day: login, beat or manual."`
 	Late         string `key:"attendance.late" name:"attendance-late" def:"31d" placeholder:"31d" help:"How far back a mark may be dated."`
 	VisitsKeep   string `key:"visits.keep" name:"visits-keep" def:"400d" placeholder:"400d" help:"How long the visitors of an hour are kept."`
-	ArchiveDSN   string `key:"archive.dsn" name:"archive-dsn" secret:"" placeholder:"URL" help:"sqlite:PATH, postgres:// or mysql://, or off (default: archive.db in the data directory; with Redis, off)."`
+	ArchiveDSN   string `key:"archive.dsn" name:"archive-dsn" secret:"" placeholder:"URL" help:"sqlite:PATH, postgres:// or mysql://, or off (default: archive.db in the data directory; with Redis, off). With a password better by variable: others see flags."`
 	ArchiveWhen  string `key:"archive.schedule" name:"archive-schedule" def:"0 3 * * 1" placeholder:"'0 3 * * 1'" help:"When days are archived, as in cron; off for on request only."`
 	ArchiveKeep  string `key:"archive.keep_hot" name:"archive-keep-hot" def:"400d" placeholder:"400d" help:"How long days stay in the engine too; off for ever."`
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
@@ -130,20 +130,29 @@ func (s *settings) resolve(a *app) (values, error) {
 	return out, errors.Join(faults...)
 }
 
-// unknownVariables returns the ROLLCALL_ variables that no setting reads.
-func unknownVariables(environ []string) []string {
-	known := map[string]bool{"ROLLCALL_KEY": true}
+// knownVariables returns the names of all variables that rollcall reads.
+func knownVariables() []string {
+	known := []string{"ROLLCALL_KEY"}
 	fields := reflect.TypeFor[settings]()
 	for i := range fields.NumField() {
-		name := variable(fields.Field(i).Tag.Get("key"))
-		known[name] = true
+		key := fields.Field(i).Tag.Get("key")
+		if key == "" {
+			continue
+		}
+		known = append(known, variable(key))
 		if _, secret := fields.Field(i).Tag.Lookup("secret"); secret {
-			known[name+"_FILE"] = true
+			known = append(known, variable(key)+"_FILE")
 		}
 	}
+	return known
+}
+
+// unknownVariables returns the ROLLCALL_ variables that nothing reads.
+func unknownVariables(environ []string) []string {
+	known := knownVariables()
 	var out []string
 	for _, e := range environ {
-		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "ROLLCALL_") && !known[name] {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "ROLLCALL_") && !slices.Contains(known, name) {
 			out = append(out, name)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -79,6 +80,15 @@ func (c *config) openShelf(a *app, engine rollcall.Engine, logger *slog.Logger, 
 	}
 	s := &shelf{}
 	var err error
+	if path := c.archive.path; path != "" {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would let others read it
+		if err != nil {
+			return nil, fmt.Errorf("open the archive: %w", err)
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
 	if s.log, err = archive.OpenDepartureLog(filepath.Join(c.dataDir, departedDir)); err != nil {
 		return nil, err
 	}

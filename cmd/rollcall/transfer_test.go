@@ -44,7 +44,7 @@ func TestSessionsGoOnElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(to, secretFile), secret, 0o600))
 	move := exec.CommandContext(t.Context(), "sh", "-c", //nolint:gosec // our own command
-		`rollcall export --data-dir "$0" - | rollcall import store --data-dir "$1" -`, from, to)
+		`rollcall export --data-dir "$0" - | rollcall import store --create --data-dir "$1" -`, from, to)
 	out, err := move.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
