@@ -41,8 +41,9 @@ type Engine struct {
 	news     news
 
 	settings rollcall.Settings
-	setup    []byte // see env
-	forgot   atomic.Int64
+	setup    []byte        // see env
+	forgot   atomic.Int64  // minute of the last sweep of last-seen times
+	pruned   atomic.Int64  // period of the last pruning of reverse edges
 	requests atomic.Uint64 // that were given an id
 
 	ready  atomic.Bool

@@ -12,7 +12,6 @@ import (
 
 // Steps of an erasure.
 const (
-	unnameStep = 256
 	redactStep = 1000
 )
 
@@ -42,7 +41,7 @@ func (e *Engine) unname(ctx context.Context, at time.Time, user string) error {
 	k := e.of(e.partOf(user), "r:"+user)
 	for {
 		msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
-			return e.client.B().Srandmember().Key(k).Count(unnameStep).Build()
+			return e.client.B().Zrange().Key(k).Min("0").Max(strconv.Itoa(edgeStep - 1)).Build()
 		}))
 		if err != nil {
 			return err
@@ -52,18 +51,61 @@ func (e *Engine) unname(ctx context.Context, at time.Time, user string) error {
 			return damaged("who names a friend")
 		}
 		if len(names) == 0 {
-			return e.ReplaceFriends(ctx, at, user, nil)
+			return e.disown(ctx, at, user)
 		}
-		calls := make([]call, 0, len(names)+1)
-		for _, n := range names {
-			calls = append(calls, in(e.partOf(n), &e.scripts.unfriend, n, user))
-		}
-		if _, err := e.do(ctx, at.UnixMilli(), calls...); err != nil {
+		if err := e.unnameBy(ctx, at, user, names); err != nil {
 			return err
 		}
-		if _, err := e.one(ctx, 0, plain(func() rueidis.Completed {
-			return e.client.B().Srem().Key(k).Member(names...).Build()
-		})); err != nil {
+	}
+}
+
+// unnameBy removes a user from the lists of some, and the reverse edges with it.
+// It begins with the edges: cut short, the reverse edges still say where to go on.
+func (e *Engine) unnameBy(ctx context.Context, at time.Time, user string, names []string) error {
+	parts, places := e.byPart(len(names), func(i int) int { return e.partOf(names[i]) })
+	calls := make([]call, len(parts))
+	for j, p := range parts {
+		args := []string{"0"}
+		for _, i := range places[j] {
+			args = append(args, names[i], user)
+		}
+		calls[j] = in(p, &e.scripts.unfriend, args...)
+	}
+	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for j, msg := range messages {
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) != 2 {
+			return damaged("an answer about friends")
+		}
+		stamp, _ := reply[0].ToString()
+		for _, i := range places[j] {
+			gone = append(gone, user, names[i], stamp)
+		}
+	}
+	_, err = e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.unname, gone...))
+	return err
+}
+
+// disown empties the list of a user, and removes what reverse edges there are of
+// it.
+func (e *Engine) disown(ctx context.Context, at time.Time, user string) error {
+	for {
+		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.disown, user, strconv.Itoa(edgeStep)))
+		if err != nil {
+			return err
+		}
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply) == 0 {
+			return damaged("an answer about friends")
+		}
+		if len(reply) == 1 {
+			return nil
+		}
+		if err := e.prune(ctx, at.UnixMilli(), user, reply[0], reply[1:]); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
+<<<<<<< HEAD
 	begin, touch, lookup, change, finish              script
 	beat, count, newest, seen, sessions               script
 	clear, user, unban, erase, redact                 script
@@ -33,6 +34,21 @@ type scripts struct {
 	stamp, sweep, visit, visitors                     script
 	kinds, names, putKey, claim, unclaim, meta, probe script // not of a partition
 	all                                               []*script
+=======
+	begin, touch, lookup, change, finish         script
+	beat, count, newest, seen, sessions          script
+	clear, user, unban, erase, redact            script
+	edges, loosen, name, befriend, stage, swap   script
+	unfriend, disown, loose, unname, tidy        script
+	mark, unmark, days, attended, allHot         script
+	closed, close, maps, settle, depart, readmit script
+	announce, back, changed, recopy              script
+	sets, dossier, enter                         script
+	page, narrow, recent                         script
+	stamp, sweep, visit, visitors                script
+	kinds, names, putKey, claim, meta, probe     script // not of a partition
+	all                                          []*script
+>>>>>>> 24bb133 (Redis engine: reverse edges of friends are never removed eagerly, changes of lists go in bounded steps)
 }
 
 func loadScripts() (*scripts, error) {
@@ -53,8 +69,17 @@ func loadScripts() (*scripts, error) {
 		&s.unban:    "env event unban",
 		&s.erase:    "env event session day erase",
 		&s.redact:   "env redact",
-		&s.befriend: "env befriend",
-		&s.unfriend: "env unfriend",
+		&s.edges:    "env edge edges",
+		&s.loosen:   "env edge loosen",
+		&s.name:     "env name",
+		&s.befriend: "env edge befriend",
+		&s.stage:    "env stage",
+		&s.swap:     "env edge swap",
+		&s.unfriend: "env edge unfriend",
+		&s.disown:   "env edge disown",
+		&s.loose:    "env edge loose",
+		&s.unname:   "env unname",
+		&s.tidy:     "env tidy",
 		&s.mark:     "env day mark",
 		&s.unmark:   "env day unmark",
 		&s.days:     "env set days",
@@ -101,7 +126,7 @@ func loadScripts() (*scripts, error) {
 		s.all = append(s.all, into)
 	}
 	for _, c := range []*script{
-		&s.finish, &s.change, &s.clear, &s.user, &s.unban, &s.erase, &s.befriend, &s.unfriend,
+		&s.finish, &s.change, &s.clear, &s.user, &s.unban, &s.erase, &s.befriend, &s.swap, &s.unfriend, &s.disown,
 		&s.mark, &s.unmark, &s.recopy, &s.settle, &s.depart, &s.readmit, &s.announce, &s.enter,
 	} {
 		c.keeps = true

@@ -52,6 +52,9 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 		parts = rest
 	}
 	e.news.ring()
+	if err := e.pruneLoose(ctx, at); err != nil {
+		return err
+	}
 	return e.forgetOld(ctx, at)
 }
 

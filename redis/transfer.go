@@ -409,7 +409,7 @@ func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.D
 			calls, of = append(calls, in(p, &e.scripts.enter, part.arguments()...)), append(of, d.User)
 		}
 	}
-	if err := e.nameAll(ctx, now, dossiers); err != nil {
+	if err := e.nameFriends(ctx, now, dossiers); err != nil {
 		return err
 	}
 	if len(calls) == 0 {
@@ -421,44 +421,51 @@ func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.D
 	}
 	for i, msg := range messages {
 		if n, err := msg.AsInt64(); err != nil || n == 0 {
-			return cmp.Or(err, e.refused(ctx, now, of[i], dossiers))
+			return cmp.Or(err, known(of[i]))
 		}
 	}
 	return nil
 }
 
-// refused says that a user is known, and takes back what was noted with the
-// friends of their dossier.
-func (e *Engine) refused(ctx context.Context, now int64, user string, dossiers []rollcall.Dossier) error {
-	for i := range dossiers {
-		if d := &dossiers[i]; d.User == user && user != "" {
-			names := make([]string, len(d.Friends))
-			for j, f := range d.Friends {
-				names[j] = f.User
-			}
-			if err := e.unnameStrangers(ctx, now, user, names); err != nil {
-				return err
-			}
-		}
-	}
+// known says that a user is known. Reverse edges that were written for the
+// dossier are pruned later.
+func known(user string) error {
 	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("something is known of %q already: import into an engine that is empty", user)}
 }
 
-// nameAll notes with all friends who names them, before they are entered.
-func (e *Engine) nameAll(ctx context.Context, now int64, dossiers []rollcall.Dossier) error {
-	var calls []call
+// nameFriends writes the reverse edges of all friends, before the edges are
+// entered.
+func (e *Engine) nameFriends(ctx context.Context, now int64, dossiers []rollcall.Dossier) error {
+	var notes, names []call
+	type edges struct {
+		user    string
+		friends []string
+	}
+	var of []edges
 	for i := range dossiers {
-		for _, f := range dossiers[i].Friends {
-			k := e.of(e.partOf(f.User), "r:"+f.User)
-			calls = append(calls, plain(func() rueidis.Completed { return e.client.B().Sadd().Key(k).Member(dossiers[i].User).Build() }))
+		d := &dossiers[i]
+		for some := range slices.Chunk(d.Friends, edgeStep) {
+			x := edges{user: d.User}
+			for _, f := range some {
+				x.friends = append(x.friends, f.User)
+			}
+			notes = append(notes, in(e.partOf(d.User), &e.scripts.loosen, append([]string{d.User, "", ""}, x.friends...)...))
+			of = append(of, x)
 		}
 	}
-	for some := range slices.Chunk(calls, 10_000) {
-		if _, err := e.do(ctx, now, some...); err != nil {
-			return err
-		}
+	messages, err := e.do(ctx, now, notes...)
+	if err != nil {
+		return err
 	}
-	return nil
+	for i, msg := range messages {
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply) < 2 {
+			return damaged("an answer about friends")
+		}
+		names = append(names, e.reverse(&e.scripts.name, of[i].user, reply[1], of[i].friends)...)
+	}
+	_, err = e.do(ctx, now, names...)
+	return err
 }
 
 // split divides a dossier over partitions: all of a user goes to one; what is

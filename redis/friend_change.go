@@ -1,0 +1,315 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// An edge is kept twice: in the list of the user it goes from, which is the
+// truth, and as a reverse edge in the partition of the friend, which erasure goes
+// by. The two partitions share no step, so the order of steps keeps the one rule:
+// where there is an edge there is its reverse edge.
+//
+//	adding    1 x:<user> notes that a reverse edge may stand without its edge
+//	            (loosen.lua); the step has a stamp
+//	          2 the reverse edge is written, with the stamp (name.lua)
+//	          3 the edge is written, unless reverse edges of the user were given
+//	            up since the stamp: then all begins anew (befriend.lua, swap.lua)
+//	removing  1 the edge goes, and x:<user> notes the reverse edge (unfriend.lua)
+//	pruning   1 later, the reverse edges of x:<user> without an edge are given
+//	            up: the step has a stamp too, the fence (loose.lua)
+//	          2 those older than that are removed (unname.lua)
+//	          3 x:<user> forgets them (tidy.lua)
+//
+// So of adding and pruning at one time, either the fence lies behind the stamp of
+// the adding, whose step 3 is refused, or the stamp lies behind the fence, and
+// step 2 of pruning leaves its reverse edge alone. An erasure of a friend is
+// pruning at once. Whatever is cut short leaves its note in x:<user>, by which the
+// next tick, or the erasure of the user, finds the reverse edge.
+
+// Steps of changes to lists of friends.
+const (
+	edgeStep  = 250  // friends that one script notes, adds or removes
+	readStep  = 1000 // friends that one script reads
+	edgeTries = 1000 // attempts at a change that others get in the way of
+)
+
+// AddFriends implements [rollcall.Friends].
+func (e *Engine) AddFriends(ctx context.Context, at time.Time, user string, friends []rollcall.Friend) error {
+	friends = onceEach(friends)
+	if len(friends) > edgeStep {
+		return e.rewriteFriends(ctx, at, user, friends, false)
+	}
+	return e.untilSettled(ctx, func() (bool, error) { return e.addFriends(ctx, at.UnixMilli(), user, friends) })
+}
+
+// ReplaceFriends implements [rollcall.Friends].
+func (e *Engine) ReplaceFriends(ctx context.Context, at time.Time, user string, friends []rollcall.Friend) error {
+	return e.rewriteFriends(ctx, at, user, onceEach(friends), true)
+}
+
+// onceEach returns friends without those that are named again later.
+func onceEach(friends []rollcall.Friend) []rollcall.Friend {
+	last := make(map[string]int, len(friends))
+	for i, f := range friends {
+		last[f.User] = i
+	}
+	if len(last) == len(friends) {
+		return friends
+	}
+	var out []rollcall.Friend
+	for i, f := range friends {
+		if last[f.User] == i {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// untilSettled repeats a change until nobody changed the same list meanwhile.
+func (e *Engine) untilSettled(ctx context.Context, change func() (again bool, err error)) error {
+	for try := range edgeTries {
+		again, err := change()
+		if err != nil || !again {
+			return err
+		}
+		if err := pause(ctx, backoff(min(try, 4))); err != nil {
+			return unavailable(err)
+		}
+	}
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the list of friends is being changed all the time"}
+}
+
+// addFriends is one attempt to add a few friends.
+func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends []rollcall.Friend) (again bool, err error) {
+	if len(friends) == 0 {
+		return false, e.open()
+	}
+	names := make([]string, len(friends))
+	for i, f := range friends {
+		names[i] = f.User
+	}
+	stamp, strangers, err := e.loosen(ctx, now, user, names, fmt.Sprint(rollcall.MaxFriends))
+	if err != nil {
+		return false, err
+	}
+	if len(strangers) == 0 {
+		stamp = ""
+	}
+	if err := e.nameAll(ctx, now, user, stamp, strangers); err != nil {
+		return false, err
+	}
+	args := []string{user, stamp, fmt.Sprint(rollcall.MaxFriends)}
+	for _, f := range friends {
+		since := ""
+		if ms := msOf(f.Since); ms != 0 {
+			since = fmt.Sprint(ms)
+		}
+		args = append(args, f.User, since)
+	}
+	return e.settledBy(e.one(ctx, now, in(e.partOf(user), &e.scripts.befriend, args...)))
+}
+
+// settledBy reads what befriend.lua and swap.lua answer.
+func (e *Engine) settledBy(msg rueidis.RedisMessage, err error) (again bool, _ error) {
+	if err != nil {
+		return false, err
+	}
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) == 0 {
+		return false, damaged("an answer about friends")
+	}
+	status, _ := reply[0].ToString()
+	if status == "limit" && len(reply) == 2 {
+		n, _ := reply[1].AsInt64()
+		return false, tooManyFriends(int(n))
+	}
+	return status == "again", nil
+}
+
+func tooManyFriends(n int) error {
+	return rollcall.Invalid("friends", "a user may have %d friends, this would make %d", rollcall.MaxFriends, n)
+}
+
+// loosen notes the reverse edges that are about to be written, and returns the
+// stamp to write them with, and those of the friends that were noted. limit is
+// how many friends the user may have, "" to note all.
+func (e *Engine) loosen(ctx context.Context, now int64, user string, friends []string, limit string) (stamp string, noted []string, err error) {
+	for some := range slices.Chunk(friends, edgeStep) {
+		msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.loosen, append([]string{user, stamp, limit}, some...)...))
+		if err != nil {
+			return "", nil, err
+		}
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) < 2 {
+			return "", nil, damaged("an answer about friends")
+		}
+		if status, _ := reply[0].ToString(); status == "limit" {
+			n, _ := reply[1].AsInt64()
+			return "", nil, tooManyFriends(int(n))
+		}
+		stamp, _ = reply[1].ToString()
+		for _, m := range reply[2:] {
+			name, _ := m.ToString()
+			noted = append(noted, name)
+		}
+	}
+	return stamp, noted, nil
+}
+
+// nameAll writes the reverse edges of friends.
+func (e *Engine) nameAll(ctx context.Context, now int64, user, stamp string, friends []string) error {
+	_, err := e.do(ctx, now, e.reverse(&e.scripts.name, user, stamp, friends)...)
+	return err
+}
+
+// reverse are the calls of a script for the reverse edges of a user.
+func (e *Engine) reverse(s *script, user, stamp string, friends []string) []call {
+	var calls []call
+	parts, places := e.byPart(len(friends), func(i int) int { return e.partOf(friends[i]) })
+	for j, p := range parts {
+		for some := range slices.Chunk(places[j], edgeStep) {
+			var args []string
+			for _, i := range some {
+				args = append(args, friends[i], user, stamp)
+			}
+			calls = append(calls, in(p, s, args...))
+		}
+	}
+	return calls
+}
+
+// rewriteFriends puts a new list in the place of the one that stands: exactly the
+// friends given, or those besides.
+func (e *Engine) rewriteFriends(ctx context.Context, at time.Time, user string, friends []rollcall.Friend, othersLeave bool) error {
+	if len(friends) > rollcall.MaxFriends {
+		return tooManyFriends(len(friends))
+	}
+	return e.untilSettled(ctx, func() (bool, error) {
+		before, err := e.friendsOf(ctx, at.UnixMilli(), user)
+		if err != nil {
+			return false, err
+		}
+		return e.rewrite(ctx, at.UnixMilli(), user, before, before.with(friends, othersLeave))
+	})
+}
+
+// rewrite is one attempt to put a new list in the place of another.
+func (e *Engine) rewrite(ctx context.Context, now int64, user string, before friendList, after []rollcall.Friend) (again bool, err error) {
+	if len(after) > rollcall.MaxFriends {
+		return false, tooManyFriends(len(after))
+	}
+	differ, gained := before.differences(after)
+	if len(differ) == 0 && slices.Equal(before.friends, after) {
+		return false, nil
+	}
+
+	// Reverse edges first: of those who come, and notes of those who leave.
+	stamp, _, err := e.loosen(ctx, now, user, differ, "")
+	if err != nil {
+		return false, err
+	}
+	if stamp == "" {
+		stamp = maxStamp
+	}
+	if err := e.nameAll(ctx, now, user, stamp, gained); err != nil {
+		return false, err
+	}
+
+	// The new list is written beside the old one, and takes its place at once.
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:]) // never fails
+	name := hex.EncodeToString(nonce[:])
+	p := e.partOf(user)
+	var calls []call
+	for some := range slices.Chunk(after, edgeStep) {
+		args := []string{name}
+		for _, f := range some {
+			args = append(args, fmt.Sprint(msOf(f.Since)), f.User)
+		}
+		calls = append(calls, in(p, &e.scripts.stage, args...))
+	}
+	if _, err := e.do(ctx, now, calls...); err != nil {
+		return false, err
+	}
+	return e.settledBy(e.one(ctx, now, in(p, &e.scripts.swap, user, name, fmt.Sprint(len(after)), before.stamp, stamp)))
+}
+
+// maxStamp is later than all stamps: of a change that writes no reverse edge.
+const maxStamp = "9007199254740991"
+
+// friendList is a user's list of friends as it was read.
+type friendList struct {
+	friends []rollcall.Friend // oldest friendship first
+	stamp   string            // of its last change
+	now     int64             // the time of the partition, ms
+}
+
+// with returns the list once some friends have been added, or have taken its
+// place: with the time that is given, else the one that stands, else now.
+func (l *friendList) with(friends []rollcall.Friend, othersLeave bool) []rollcall.Friend {
+	since := make(map[string]time.Time, len(l.friends))
+	for _, f := range l.friends {
+		since[f.User] = f.Since
+	}
+	var out []rollcall.Friend
+	named := make(map[string]bool, len(friends))
+	for _, f := range friends {
+		stood, ok := since[f.User]
+		switch {
+		case msOf(f.Since) != 0:
+		case ok:
+			f.Since = stood
+		default:
+			f.Since = timeOf(l.now)
+		}
+		named[f.User] = true
+		out = append(out, f)
+	}
+	if !othersLeave {
+		for _, f := range l.friends {
+			if !named[f.User] {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// differences returns who comes or leaves with another list, and who comes.
+func (l *friendList) differences(after []rollcall.Friend) (differ, gained []string) {
+	stood := make(map[string]bool, len(l.friends))
+	for _, f := range l.friends {
+		stood[f.User] = true
+	}
+	for _, f := range after {
+		if !stood[f.User] {
+			gained = append(gained, f.User)
+		}
+		delete(stood, f.User)
+	}
+	return slices.AppendSeq(slices.Clone(gained), maps.Keys(stood)), gained
+}
+
+// RemoveFriend implements [rollcall.Friends].
+func (e *Engine) RemoveFriend(ctx context.Context, at time.Time, user, friend string) (bool, error) {
+	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.unfriend, "1", user, friend))
+	if err != nil {
+		return false, err
+	}
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) != 2 {
+		return false, damaged("an answer about friends")
+	}
+	n, _ := reply[1].AsInt64()
+	return n == 1, nil
+}
