@@ -21,11 +21,11 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-<<<<<<< HEAD
 	begin, touch, lookup, change, finish              script
 	beat, count, newest, seen, sessions               script
 	clear, user, unban, erase, redact                 script
-	befriend, unfriend                                script
+	edges, loosen, name, befriend, stage, swap        script
+	unfriend, disown, loose, unname, tidy             script
 	mark, unmark, days, attended, allHot              script
 	closed, close, maps, settle, depart, readmit      script
 	announce, back, changed, recopy                   script
@@ -34,21 +34,6 @@ type scripts struct {
 	stamp, sweep, visit, visitors                     script
 	kinds, names, putKey, claim, unclaim, meta, probe script // not of a partition
 	all                                               []*script
-=======
-	begin, touch, lookup, change, finish         script
-	beat, count, newest, seen, sessions          script
-	clear, user, unban, erase, redact            script
-	edges, loosen, name, befriend, stage, swap   script
-	unfriend, disown, loose, unname, tidy        script
-	mark, unmark, days, attended, allHot         script
-	closed, close, maps, settle, depart, readmit script
-	announce, back, changed, recopy              script
-	sets, dossier, enter                         script
-	page, narrow, recent                         script
-	stamp, sweep, visit, visitors                script
-	kinds, names, putKey, claim, meta, probe     script // not of a partition
-	all                                          []*script
->>>>>>> 24bb133 (Redis engine: reverse edges of friends are never removed eagerly, changes of lists go in bounded steps)
 }
 
 func loadScripts() (*scripts, error) {
