@@ -19,6 +19,7 @@ func outageTests() []test {
 		{"who counted as online when an outage began does so until the grace ends", outagePresence},
 		{"an outage announces nobody offline who comes back in the grace", outageTransitions},
 		{"one outage after another", outagesInARow},
+		{"outages whose graces touch are one, however many", outagesChained},
 		{"an engine that is never ticked records no outage", outageUnticked},
 		{"a clock set forth by an hour expires nothing in bulk", clockForth},
 		{"a clock set back by an hour expires nothing, and nothing is negative", clockBack},
@@ -235,6 +236,28 @@ func outagesInARow(h *harness) {
 	}
 	h.Equal(4, h.outages())
 	h.live(30*time.Second - time.Millisecond)
+	h.alive(s)
+	h.advance(time.Millisecond)
+	h.ended(rollcall.CauseExpired, s)
+}
+
+// outagesChained is a server that stalls for 6 s, again and again.
+func outagesChained(h *harness) {
+	h.ticking(rollcall.Policy{IdleTimeout: time.Minute})
+	s := h.login("alice")
+	h.live(57 * time.Second)
+	for range 40 {
+		h.outage(6 * time.Second)
+		h.live(20 * time.Second)
+		h.alive(s)
+		h.True(h.status("alice").Online)
+		got, err := h.roll.Session(h.ctx, s.Session.ID)
+		h.NoError(err)
+		h.Equal(h.now().Add(rollcall.DefaultRestartGrace-20*time.Second), got.ExpiresAt)
+	}
+	h.Equal(40, h.outages())
+	h.restart()
+	h.live(rollcall.DefaultRestartGrace - 20*time.Second - time.Millisecond)
 	h.alive(s)
 	h.advance(time.Millisecond)
 	h.ended(rollcall.CauseExpired, s)

@@ -63,7 +63,6 @@ type checker struct {
 	byID   map[string]ref
 	slots  map[ref]rollcall.SessionID
 	kinds  int
-	old    bool // the store is of oldFormat
 }
 
 func (c *checker) fault(k []byte, format string, args ...any) {
@@ -116,8 +115,7 @@ func (c *checker) has(k key) bool {
 
 func (c *checker) meta() {
 	v, ok, err := c.st.get(metaKey(metaFormat))
-	c.old = len(v) == 1 && v[0] == oldFormat
-	if err != nil || !ok || len(v) != 1 || (v[0] != format && !c.old) {
+	if err != nil || !ok || len(v) != 1 || v[0] != format {
 		c.fault(metaKey(metaFormat), "the format is missing or unknown")
 	}
 	v, ok, err = c.st.get(metaKey(metaPartitions))

@@ -59,7 +59,7 @@ func (c *checker) days() {
 	c.sets(tabDay, 8, "a mark", func(k []byte, set *roaring.Bitmap) {
 		id := dayOfKey(k)
 		c.kind(k, id.kind, "marks")
-		for it := set.Iterator(); it.HasNext() && !c.old; {
+		for it := set.Iterator(); it.HasNext(); {
 			at := numberKind{newRef(k[1], it.Next()), id.kind}
 			if day, ok := first[at]; !ok || day > id.day {
 				c.fault(k, "number %d was there before their first day", at.r.number())

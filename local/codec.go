@@ -145,9 +145,10 @@ type stored struct {
 	token    tokenKey
 	idle     int64 // ms
 	lifetime int64 // ms, 0 for none
+	putOff   int64 // deadline that an import brought, until the next touch; 0 for none
 }
 
-const sessionFormat = 1
+const sessionFormat = 2
 
 func (s *stored) encode(dst []byte) []byte {
 	w := writer{dst}
@@ -157,6 +158,7 @@ func (s *stored) encode(dst []byte) []byte {
 	w.int(s.SeenAt.UnixMilli() - s.LoginAt.UnixMilli())
 	w.int(s.idle)
 	w.int(s.lifetime)
+	w.int(s.putOff)
 	w.string(s.User)
 	for _, f := range [...]string{s.Kind, s.Name, s.App, s.Device, s.DeviceID, s.UserAgent} {
 		w.string(f)
@@ -187,7 +189,7 @@ func decodeSession(id rollcall.SessionID, b []byte) (stored, error) {
 	s.slot = uint32(r.uint())
 	s.token = tokenKey(r.raw(len(s.token)))
 	s.SeenAt = timeOf(s.LoginAt.UnixMilli() + r.int())
-	s.idle, s.lifetime = r.int(), r.int()
+	s.idle, s.lifetime, s.putOff = r.int(), r.int(), r.int()
 	s.User = r.string()
 	for _, f := range [...]*string{&s.Kind, &s.Name, &s.App, &s.Device, &s.DeviceID, &s.UserAgent} {
 		*f = r.string()

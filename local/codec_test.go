@@ -22,7 +22,7 @@ func someSession() stored {
 			LoginAt: login, SeenAt: login.Add(time.Minute), ExpiresAt: login.Add(time.Hour), EndsAt: login.Add(24 * time.Hour),
 			End: &rollcall.End{At: login.Add(2 * time.Minute), Cause: rollcall.CauseKicked, Reason: "why", Actor: "who"},
 		},
-		slot: 7, token: tokenKey{1, 2, 3}, idle: 1800_000, lifetime: 86_400_000,
+		slot: 7, token: tokenKey{1, 2, 3}, idle: 1800_000, lifetime: 86_400_000, putOff: 1_760_001_860_123,
 	}
 }
 

@@ -59,7 +59,12 @@ func (r *rig) open() {
 	eng, err := Open("data", Options{fs: r.fs, ReserveBytes: -1, minDelta: r.delta})
 	r.NoError(err)
 	r.eng = eng
-	r.roll, err = rollcall.New(eng, rollcall.Options{Clock: r.clock, Secret: make([]byte, 32)})
+	r.configure()
+}
+
+func (r *rig) configure() {
+	var err error
+	r.roll, err = rollcall.New(r.eng, rollcall.Options{Clock: r.clock, Secret: make([]byte, 32)})
 	r.NoError(err)
 }
 

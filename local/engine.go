@@ -34,12 +34,11 @@ type Engine struct {
 	announced time.Duration // silence after which a user is announced offline
 	scratch   sync.Pool     // *beatScratch
 
-	upgrading bool        // the store is of oldFormat; for Open
-	ready     atomic.Bool // configured
-	closed    atomic.Bool
-	forgot    atomic.Int64 // minute in which retention was last seen to
-	busy      sync.RWMutex // held for reading by upkeep, for writing by Close
-	flush     sync.Mutex   // one flush at a time
+	ready  atomic.Bool // configured
+	closed atomic.Bool
+	forgot atomic.Int64 // minute in which retention was last seen to
+	busy   sync.RWMutex // held for reading by upkeep, for writing by Close
+	flush  sync.Mutex   // one flush at a time
 }
 
 var _ rollcall.Engine = (*Engine)(nil)
@@ -48,12 +47,8 @@ var _ rollcall.Engine = (*Engine)(nil)
 // must be a power of two of at most 256.
 const partitions = 64
 
-// format is the version of the layout of the store. One of oldFormat has no
-// tables of first days and of changed maps: they are made on opening it.
-const (
-	format    = 2
-	oldFormat = 1
-)
+// format is the version of the layout of the store.
+const format = 3
 
 // The names of the meta table.
 const (
@@ -82,11 +77,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	e.departed.days = make(map[dayID]bool)
 	e.kept.figures = make(map[dayID]closedFigures)
 	e.scratch.New = func() any { return new(beatScratch) }
-	err = e.load()
-	if err == nil && e.upgrading {
-		err = e.upgrade()
-	}
-	if err != nil {
+	if err := e.load(); err != nil {
 		return nil, errors.Join(err, st.close())
 	}
 	return e, nil
@@ -101,7 +92,7 @@ func (e *Engine) found() error {
 	if !ok {
 		return e.create()
 	}
-	if len(v) != 1 || (v[0] != format && v[0] != oldFormat) {
+	if len(v) != 1 || v[0] != format {
 		return &rollcall.Error{Code: rollcall.CodeConflict, Detail: "the data has a format this version does not know"}
 	}
 	parts, _, err := e.store.get(metaKey(metaPartitions))
@@ -120,7 +111,6 @@ func (e *Engine) found() error {
 		return damaged("header", metaKey(metaPartitions), errDamaged)
 	}
 	e.setUp(n, binary.BigEndian.Uint32(epoch))
-	e.upgrading = v[0] == oldFormat
 	return nil
 }
 
@@ -206,7 +196,7 @@ func (e *Engine) enter(now time.Time) (int64, error) {
 	if err := e.open(); err != nil {
 		return ms, err
 	}
-	e.outages.note(ms)
+	e.outages.note(ms, e.store.writable() != nil)
 	return ms, nil
 }
 

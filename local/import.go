@@ -84,7 +84,6 @@ type importing struct {
 	of       []*incoming // by partition; nil if it has no part in the step
 	locked   []*incoming
 	links    []link
-	putOff   [][2]int64 // deadlines, and when an outage put them off to
 }
 
 // link is a list of friends on its way in.
@@ -201,15 +200,6 @@ func (m *importing) run() error {
 			return err
 		}
 	}
-	changed := false
-	for _, p := range m.putOff {
-		changed = m.eng.outages.adopt(p[0], p[1]) || changed
-	}
-	if changed {
-		if err := m.b.Set(metaKey(metaOutages), m.eng.outages.encode(), nil); err != nil {
-			return err
-		}
-	}
 	if err := m.eng.store.apply(m.b); err != nil {
 		return err
 	}
@@ -293,11 +283,14 @@ func (m *importing) gatherUser(d *rollcall.Dossier, user ref) error {
 	for i := range d.Sessions {
 		s := &d.Sessions[i]
 		st := stored{Session: s.Session, token: tokenKey(s.Token), idle: ms(s.Idle), lifetime: ms(s.Lifetime)}
+		// What put the deadline off is an outage of another engine: it holds for
+		// this session alone, and for no longer than an outage here would.
+		latest := m.now + m.eng.outages.grace
+		if due := s.SeenAt.UnixMilli() + st.idle; due < s.ExpiresAt.UnixMilli() && due < latest {
+			st.putOff = min(s.ExpiresAt.UnixMilli(), latest)
+		}
 		w.live = append(w.live, &newcomer{st, n})
 		w.latest = max(w.latest, s.SeenAt.UnixMilli())
-		if due, expires := s.SeenAt.UnixMilli()+st.idle, s.ExpiresAt.UnixMilli(); due < expires {
-			m.putOff = append(m.putOff, [2]int64{due, expires})
-		}
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ func (e *Engine) load() error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
+	e.outages.loaded(e.latest(0))
 	return e.loadFriends()
 }
 

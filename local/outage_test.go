@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,13 +14,13 @@ func TestOutagesKeepTheOrderOfDeadlines(t *testing.T) {
 	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		o := outages{grace: rapid.Int64Range(0, 90_000).Draw(t, "grace")}
 		now := int64(1_000_000)
-		o.note(now)
+		o.note(now, false)
 		require.Empty(t, o.all(), "no gap counts before the first tick")
 		o.tick(now)
 		for _, gap := range rapid.SliceOfN(rapid.Int64Range(0, 300_000), 1, 20).Draw(t, "gaps") {
 			before := len(o.all())
 			now += gap
-			o.note(now)
+			o.note(now, false)
 			if gap <= maxGap {
 				require.Len(t, o.all(), before)
 			}
@@ -36,13 +37,51 @@ func TestOutagesKeepTheOrderOfDeadlines(t *testing.T) {
 	})
 }
 
+// TestOutagesWhoseGracesTouchAnswerAsOne holds the bounded list to one that
+// keeps every outage for itself.
+func TestOutagesWhoseGracesTouchAnswerAsOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := outages{grace: rapid.Int64Range(0, 90_000).Draw(t, "grace")}
+		var each []outage
+		now := int64(1_000_000)
+		o.tick(now)
+		for _, gap := range rapid.SliceOfN(rapid.Int64Range(1, 100_000), 1, 100).Draw(t, "gaps") {
+			if gap > maxGap {
+				each = append(each, outage{now, now + gap + o.grace})
+			}
+			now += gap
+			o.note(now, false)
+			require.LessOrEqual(t, len(o.all()), keptOutages)
+
+			deadline := rapid.Int64Range(now-200_000, now+200_000).Draw(t, "deadline")
+			want, floor := deadline, now
+			for _, x := range each {
+				if x.from < want && want < x.until {
+					want = x.until
+				}
+			}
+			for _, x := range slices.Backward(each) {
+				if x.from <= floor && floor < x.until {
+					floor = x.from
+				}
+			}
+			require.Equal(t, want > now, o.extend(deadline) > now, "who is alive")
+			if want > now {
+				require.Equal(t, want, o.extend(deadline))
+			}
+			require.Equal(t, floor, o.floor(now))
+		}
+		require.EqualValues(t, len(each), o.count.Load())
+	})
+}
+
 func TestADeadlineInAnOutageMovesBehindItsGrace(t *testing.T) {
 	o := outages{grace: 60_000}
 	o.tick(100_000)
-	o.note(105_000)
+	o.note(105_000, false)
 	require.Empty(t, o.all(), "5 s are no outage")
-	o.note(200_000)
-	require.Equal(t, []outage{{105_000, 200_000}}, o.all())
+	o.note(200_000, false)
+	require.Equal(t, []outage{{105_000, 260_000}}, o.all())
 	for deadline, want := range map[int64]int64{
 		104_999: 104_999,
 		105_000: 105_000, // had passed when the outage began
@@ -57,4 +96,37 @@ func TestADeadlineInAnOutageMovesBehindItsGrace(t *testing.T) {
 	require.EqualValues(t, 105_000, o.floor(200_000))
 	require.EqualValues(t, 105_000, o.floor(259_999))
 	require.EqualValues(t, 260_000, o.floor(260_000))
+}
+
+func TestTimeInWhichWritesAreRefusedIsOneOutage(t *testing.T) {
+	for _, grace := range []int64{0, 60_000} {
+		o := outages{grace: grace}
+		o.tick(100_000)
+		o.durable(100_000)
+		for now := int64(100_500); now <= 102_000; now += 500 {
+			o.note(now, false)
+		}
+		for now := int64(102_001); now < 900_000; now += 700 {
+			o.note(now, true)
+			require.Greater(t, o.extend(100_001), now, "what was due since the last durable stamp waits")
+			require.EqualValues(t, 100_000, o.extend(100_000), "what was due before has ended")
+			require.EqualValues(t, 100_000, o.floor(now))
+		}
+		o.note(900_000, false)
+		require.Equal(t, []outage{{100_000, 900_000 + grace}}, o.all())
+		require.EqualValues(t, 1, o.count.Load())
+		o.note(901_000, false)
+		require.Len(t, o.all(), 1)
+	}
+}
+
+func TestARefusalRevivesNobodyWhoLeftTheLists(t *testing.T) {
+	o := outages{grace: 60_000}
+	o.tick(100_000)
+	o.durable(100_000)
+	o.note(101_000, false)
+	o.took(100_900)
+	o.note(102_000, true)
+	require.EqualValues(t, 100_900, o.extend(100_900))
+	require.EqualValues(t, 162_000, o.extend(100_901))
 }

@@ -20,8 +20,13 @@ const noPos = uint32(1<<32 - 1)
 // class is a pair of timeouts that sessions share. In its queue they stand in
 // the order of their last touch, which is the order of their deadlines; an
 // entry whose session was touched since is stale.
+//
+// Sessions that an import entered with a deadline that had been put off keep it,
+// each its own, until their next touch. They have a class to themselves, late,
+// whose queue is in the order of the last touch for lists alone.
 type class struct {
 	idle, lifetime int64 // ms; lifetime 0 for none
+	late           bool
 	queue          expiry.Queue
 }
 
@@ -52,6 +57,8 @@ type sessions struct {
 	order   order.Sequence
 	classes []class
 	ending  endHeap
+	late    endHeap          // deadlines that an import brought put off
+	putOff  map[uint32]int64 // of the sessions that have one, by slot
 	ofUser  chain
 	ofIP    chain
 	byID    slotIndex
@@ -84,6 +91,7 @@ func (s *sessions) init(p *partition) {
 	s.byToken.hash = func(slot uint32) uint64 { return tokenBits(s.token.Get(slot)) }
 	s.live = roaring.New()
 	s.byKind, s.byApp, s.byDevice = valueSet{}, valueSet{}, valueSet{}
+	s.putOff = make(map[uint32]int64)
 }
 
 func tokenBits(t tokenKey) uint64 {
@@ -95,20 +103,30 @@ func tokenBits(t tokenKey) uint64 {
 }
 
 // classOf returns the class of a pair of timeouts.
-func (s *sessions) classOf(idle, lifetime int64) uint16 {
+func (s *sessions) classOf(idle, lifetime int64, late bool) uint16 {
 	for i := range s.classes {
-		if s.classes[i].idle == idle && s.classes[i].lifetime == lifetime {
+		if c := &s.classes[i]; c.idle == idle && c.lifetime == lifetime && c.late == late {
 			return uint16(i)
 		}
 	}
-	s.classes = append(s.classes, class{idle: idle, lifetime: lifetime})
+	s.classes = append(s.classes, class{idle: idle, lifetime: lifetime, late: late})
 	return uint16(len(s.classes) - 1)
+}
+
+// expires returns when idleness ends a session.
+func (s *sessions) expires(slot uint32) int64 {
+	c := &s.classes[s.class.Get(slot)]
+	at := s.seen.Get(slot) + c.idle
+	if c.late {
+		at = max(at, s.putOff[slot])
+	}
+	return s.p.eng.outages.extend(at)
 }
 
 // deadline returns when a session ends by itself, and why: the earlier of
 // idleness and its absolute end, the latter on a tie.
 func (s *sessions) deadline(slot uint32) (int64, rollcall.Cause) {
-	idle := s.p.eng.outages.extend(s.seen.Get(slot) + s.classes[s.class.Get(slot)].idle)
+	idle := s.expires(slot)
 	if ends := s.endsAt(slot); ends != 0 && ends <= idle {
 		return ends, rollcall.CauseLifetime
 	}
@@ -153,7 +171,7 @@ func (s *sessions) session(slot uint32) rollcall.Session {
 		EndsAt:  timeOrZero(s.endsAt(slot)),
 	}
 	out.ID = rollcall.NewSessionID(out.LoginAt, out.User, s.random.Get(slot))
-	out.ExpiresAt = timeOf(s.p.eng.outages.extend(out.SeenAt.UnixMilli() + s.classes[s.class.Get(slot)].idle))
+	out.ExpiresAt = timeOf(s.expires(slot))
 	s.readText(slot, &out)
 	return out
 }
@@ -177,7 +195,7 @@ func (s *sessions) addr(slot uint32) netip.Addr {
 // stored returns a session in the form it is stored in.
 func (s *sessions) stored(slot uint32, session rollcall.Session) stored {
 	c := &s.classes[s.class.Get(slot)]
-	return stored{Session: session, slot: slot, token: s.token.Get(slot), idle: c.idle, lifetime: c.lifetime}
+	return stored{Session: session, slot: slot, token: s.token.Get(slot), idle: c.idle, lifetime: c.lifetime, putOff: s.putOff[slot]}
 }
 
 // newID makes the id of a session that begins now. Ids made in one millisecond
@@ -210,7 +228,11 @@ func (s *sessions) put(st *stored, user uint32) {
 	s.seen.Set(slot, st.SeenAt.UnixMilli())
 	s.token.Set(slot, st.token)
 	s.user.Set(slot, user)
-	s.class.Set(slot, s.classOf(st.idle, st.lifetime))
+	s.class.Set(slot, s.classOf(st.idle, st.lifetime, st.putOff != 0))
+	if st.putOff != 0 {
+		s.putOff[slot] = st.putOff
+		s.late.push(ending{st.putOff, slot})
+	}
 	s.lastLogin, s.lastRandom = login, st.ID.Random()
 
 	pos := s.order.Append(login, slot)
@@ -324,6 +346,7 @@ func (s *sessions) remove(slot uint32) {
 		}
 	}
 	s.freeText(slot)
+	delete(s.putOff, slot)
 	s.vacate(slot)
 }
 
@@ -363,10 +386,11 @@ func (s *sessions) compact() {
 // touch moves a session's last sign of life, by the policy that applies now;
 // it reports whether what is stored of the session besides changed.
 func (s *sessions) touch(slot uint32, now int64, policy rollcall.Policy) bool {
-	c := s.classOf(ms(policy.IdleTimeout), ms(policy.Lifetime))
+	c := s.classOf(ms(policy.IdleTimeout), ms(policy.Lifetime), false)
 	changed := c != s.class.Get(slot)
 	if changed {
 		s.class.Set(slot, c)
+		delete(s.putOff, slot)
 		if ends := s.endsAt(slot); ends != 0 {
 			s.ending.push(ending{ends, slot})
 		}
@@ -385,9 +409,12 @@ func (s *sessions) due(now int64) bool {
 	if len(s.ending) > 0 && s.ending[0].at <= now {
 		return true
 	}
+	if len(s.late) > 0 && s.p.eng.outages.extend(s.late[0].at) <= now {
+		return true
+	}
 	for i := range s.classes {
 		c := &s.classes[i]
-		if at, _, ok := c.queue.Front(); ok && s.p.eng.outages.extend(at+c.idle) <= now {
+		if at, _, ok := c.queue.Front(); ok && !c.late && s.p.eng.outages.extend(at+c.idle) <= now {
 			return true
 		}
 	}
@@ -397,18 +424,32 @@ func (s *sessions) due(now int64) bool {
 // expire takes every session past its deadline out of the order. What is left
 // of them is reaped later.
 func (s *sessions) expire(now int64) {
+	o := &s.p.eng.outages
 	for i := range s.classes {
 		c := &s.classes[i]
 		for {
 			at, slot, ok := c.queue.Front()
-			if !ok || s.p.eng.outages.extend(at+c.idle) > now {
+			if !ok || (c.late && s.queued(uint16(i), at, slot)) {
+				break
+			}
+			due := o.extend(at + c.idle)
+			if !c.late && due > now {
 				break
 			}
 			c.queue.Pop()
 			if s.queued(uint16(i), at, slot) {
-				s.leave(slot)
-				s.dead = append(s.dead, slot)
+				s.die(slot, due)
 			}
+		}
+	}
+	for len(s.late) > 0 {
+		due := o.extend(s.late[0].at)
+		if due > now {
+			break
+		}
+		top := s.late.pop()
+		if s.order.IsLive(s.pos.Get(top.slot)) && s.putOff[top.slot] == top.at {
+			s.die(top.slot, due)
 		}
 	}
 	for len(s.ending) > 0 && s.ending[0].at <= now {
@@ -418,6 +459,13 @@ func (s *sessions) expire(now int64) {
 			s.dead = append(s.dead, top.slot)
 		}
 	}
+}
+
+// die takes a session out of the lists because its idle deadline has passed.
+func (s *sessions) die(slot uint32, due int64) {
+	s.p.eng.outages.took(due)
+	s.leave(slot)
+	s.dead = append(s.dead, slot)
 }
 
 // count counts a user's live sessions.

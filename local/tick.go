@@ -103,11 +103,7 @@ func (e *Engine) flushAll() error {
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	if stamp := e.outages.stamp.Load(); stamp != 0 {
-		err = errors.Join(
-			b.Set(metaKey(metaStamp), binary.BigEndian.AppendUint64(nil, uint64(stamp)), nil),
-			b.Set(metaKey(metaOutages), e.outages.encode(), nil))
-	}
+	stamp, err := e.outages.put(b, 0)
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
@@ -117,7 +113,11 @@ func (e *Engine) flushAll() error {
 	if err := b.Close(); err != nil {
 		return err
 	}
-	return e.store.syncAll()
+	if err := e.store.syncAll(); err != nil {
+		return err
+	}
+	e.outages.durable(stamp)
+	return nil
 }
 
 // flush puts what was heard since the last flush into the store.

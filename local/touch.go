@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -32,6 +33,13 @@ func (e *Engine) Touch(_ context.Context, at time.Time, refs []rollcall.Ref, pol
 	for p, which := range byPart {
 		if err := p.touch(now, refs, which, policies, out); err != nil {
 			return nil, err
+		}
+	}
+	for i := range out {
+		if end := out[i].Session.End; end != nil {
+			if err := e.attest(e.home(refs[i]), end); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil
@@ -131,6 +139,23 @@ func (e *Engine) Lookup(_ context.Context, at time.Time, r rollcall.Ref, v rollc
 		return rollcall.Session{}, err
 	}
 	p := e.home(r)
+	s, err := p.shown(r, now, v)
+	if err != nil || s.End == nil || e.attest(p, s.End) == nil {
+		return s, err
+	}
+	// The store refuses writes. That is an outage, which may have put the end
+	// off: look again, and tell nobody of an end that a crash can undo.
+	if now, err = e.enter(at); err != nil {
+		return rollcall.Session{}, err
+	}
+	if s, err = p.shown(r, now, v); err == nil && s.End != nil {
+		err = e.attest(p, s.End)
+	}
+	return s, err
+}
+
+// shown returns a session as a viewer may see it.
+func (p *partition) shown(r rollcall.Ref, now int64, v rollcall.Viewer) (rollcall.Session, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	s, err := p.lookup(r, p.at(now))
@@ -164,6 +189,9 @@ func (e *Engine) change(at time.Time, id rollcall.SessionID, edit func(*stored))
 	session, err := p.change(u, id, p.advance(now), edit)
 	p.mu.Unlock()
 	if err != nil {
+		if session.End != nil {
+			err = cmp.Or(e.attest(p, session.End), err)
+		}
 		return rollcall.Session{}, u.drop(err)
 	}
 	return session, u.wait()
