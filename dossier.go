@@ -35,6 +35,9 @@ type Dossier struct {
 	Sessions []KeptSession // live; by id, ascending
 	Ended    []KeptSession // that are still remembered, with their End; by id, ascending
 	Bans     []KeptBan     // in force; at most one of a user
+	// BanKey is the key under which a ban of the user stands in the engine that
+	// the dossier is entered in. Roll.Import fills it in.
+	BanKey BanKey
 }
 
 // KeptSession is a session with what engines keep of it besides.
@@ -110,6 +113,9 @@ func (d *Dossier) validate(latest time.Time, today Day) error {
 	}
 	if err := d.validateLists(today); err != nil {
 		return err
+	}
+	if len(d.Bans) > 0 && len(d.Sessions) > 0 {
+		return Invalid("sessions", "a user who is banned has none")
 	}
 	for i := range d.Sessions {
 		err := d.Sessions[i].validateLive(d.User, latest)

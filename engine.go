@@ -92,6 +92,12 @@ type Settings struct {
 	EndedKeep      time.Duration // how long an ended session is remembered
 	RetryKeep      time.Duration // how long a login can be retried with the same key
 	Archive        Archive       // of days that have left the hot store; nil for none
+	// Now is the time when the engine is configured; with the zero value stored
+	// times are not compared with it.
+	Now time.Time
+	// OwnClock says that commands bring the time of a clock of their owner's, as
+	// a replay's, which no other clock is to hold.
+	OwnClock bool
 }
 
 // Begin is a login, checked and ready to be stored. ID, LoginAt, SeenAt,

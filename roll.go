@@ -110,6 +110,7 @@ func New(engine Engine, o Options) (*Roll, error) {
 	s := &service{engine: engine, clock: o.Clock, secret: o.Secret, opts: o, life: newLifetime(), ticked: make(chan struct{})}
 	s.policies.Store(o.Policies)
 	settings := o.settings()
+	settings.Now, settings.OwnClock = o.Clock.Now(), !system
 	if lasting {
 		settings.SecretID = s.secretID()
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // importSlack is how far the clock of the engine that dossiers come from may
-// have been ahead.
-const importSlack = time.Minute
+// have been ahead: as far as those of servers that share data may.
+const importSlack = 2 * time.Second
 
 // Export calls visit with a dossier of each user of whom anything is known; see
 // [Transfer]. Days that have left for the archive are in it too. An error of visit
@@ -33,8 +33,8 @@ func (r *Roll) Export(ctx context.Context, visit func(Dossier) error) error {
 // Import enters up to MaxDossiers dossiers of users of whom nothing is known
 // yet; see [Transfer]. Each is held to the rules that logins, marks and all
 // else are held to; the first that breaks one is refused with
-// CodeInvalidArgument, before anything is entered. Times may be up to a minute
-// in the future.
+// CodeInvalidArgument, before anything is entered. Times may be up to 2 s in the
+// future.
 //
 // A user's ban is entered under the Roll's own secret, whatever secret it was
 // kept under before; one of an erased user holds only under the secret it was
@@ -52,6 +52,9 @@ func (r *Roll) Import(ctx context.Context, dossiers ...Dossier) error {
 			d := &dossiers[i]
 			if err := d.validate(latest, today); err != nil {
 				return under(err, "dossiers", i)
+			}
+			if d.User != "" {
+				d.BanKey = r.banKey(d.User)
 			}
 			d.Bans = slices.Clone(d.Bans)
 			for j := range d.Bans {

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -189,6 +190,9 @@ func (m *importing) run() error {
 		w.p.fallSilent(w.p.advance(m.now)) // before anyone comes who fell silent elsewhere
 	}
 	m.b = m.eng.store.db.NewBatch()
+	if err := m.putWaiting(); err != nil {
+		return err
+	}
 	if err := m.giveNumbers(); err != nil {
 		return err
 	}
@@ -205,12 +209,26 @@ func (m *importing) run() error {
 	}
 	for _, w := range m.locked {
 		w.p.unsynced.Add(1)
+		w.p.flushedIDs()
 		w.commit()
 	}
 	for _, l := range m.links {
 		m.eng.parts[l.user.part()].friends.set(l.user.number(), l.edges)
 		for _, x := range l.edges {
 			m.eng.named(x.friend, 1)
+		}
+	}
+	return nil
+}
+
+// putWaiting puts the ids and beats into the batch that wait for the next flush.
+// The import writes records of whole seconds, of all who were last seen in them:
+// they must not name a number whose id a crash would lose, nor leave out one
+// whose later beat it would lose.
+func (m *importing) putWaiting() error {
+	for _, w := range m.locked {
+		if err := errors.Join(w.p.flushIDs(m.b), w.p.flushBeats(m.b)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -55,10 +55,8 @@ func conflict(user, why string) error {
 // knows reports whether anything is known of the user of a dossier but ended
 // sessions and who names them as friend.
 func (p *partition) knows(d *rollcall.Dossier, now int64) bool {
-	for i := range d.Bans {
-		if _, banned := p.users.banOf(d.Bans[i].Key, p.at(now)); banned {
-			return true
-		}
+	if _, banned := p.users.banOf(d.BanKey, p.at(now)); banned {
+		return true
 	}
 	n, ok := p.find(d.User)
 	return ok && (p.users.has(n) || p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 ||

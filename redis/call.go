@@ -29,6 +29,9 @@ type call struct {
 	once bool
 }
 
+// writes reports whether an answer proves that the partition takes writes.
+func (c *call) writes() bool { return c.script != nil && c.script.writes }
+
 // in is a script of a partition.
 func in(part int, s *script, args ...string) call { return call{script: s, part: part, args: args} }
 
@@ -120,14 +123,12 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 		msg, err := result.ToMessage()
 		if err == nil || rueidis.IsRedisNil(err) {
 			out[c] = msg
-			e.life.heard(calls[c].part, now)
+			e.life.heard(calls[c].part, now, calls[c].writes())
 			continue
 		}
 		what := judge(err)
 		missing = missing || what == noScript
-		if what == lost || what == refused {
-			e.life.missed(calls[c].part)
-		}
+		e.life.failed(calls[c].part, err, what)
 		if what == failed || (what == lost && calls[c].once) || ctx.Err() != nil {
 			return nil, failure(err)
 		}
@@ -173,6 +174,22 @@ func judge(err error) outcome {
 		return refused
 	default:
 		return failed
+	}
+}
+
+// refusesWrites reports whether Redis takes no writes, though it may answer
+// questions.
+func refusesWrites(err error) bool {
+	var re *rueidis.RedisError
+	if !errors.As(err, &re) {
+		return false
+	}
+	code, _, _ := strings.Cut(re.Error(), " ")
+	switch code {
+	case "OOM", "MISCONF", "READONLY", "NOREPLICAS":
+		return true
+	default:
+		return false
 	}
 }
 
@@ -252,16 +269,17 @@ func (e *Engine) confirm(ctx context.Context, conn rueidis.DedicatedClient, now 
 		case what == noScript:
 			return out, true, e.loadScripts(ctx)
 		case what == refused && ctx.Err() == nil:
-			e.life.missed(c.part)
+			e.life.failed(c.part, err, what)
 			return out, true, nil
 		case what == lost && !c.once && ctx.Err() == nil:
-			e.life.missed(c.part)
+			e.life.failed(c.part, err, what)
 			return out, true, nil
 		default:
+			e.life.failed(c.part, err, what)
 			return out, false, failure(err)
 		}
 	}
-	e.life.heard(c.part, now)
+	e.life.heard(c.part, now, c.writes())
 	left := e.opts.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left = max(time.Until(deadline)-50*time.Millisecond, time.Millisecond)

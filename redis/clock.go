@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,22 +20,49 @@ const (
 
 // clock holds this server's time to Redis's.
 type clock struct {
-	system rollcall.SystemClock
 	offset atomic.Int64 // what Redis is ahead of this machine, ns
 	spread atomic.Int64 // how far the masters are apart, ns
+	held   held
 }
 
-// Clock tells the time as Redis does, so that all servers on one Redis agree:
-// this machine's clock, put right by an offset that is measured at Open and
-// every 10 s. Give it to Roll.
+// held is a time that was Redis's when it was measured, and has gone on since by
+// this machine's monotonic clock. Setting the machine's clock does not move it.
+type held struct {
+	mu       sync.Mutex
+	measured time.Time // a reading of this machine's clocks
+	then     time.Time // what Redis said at that moment
+	last     time.Time // answered
+}
+
+// set takes over a measurement.
+func (h *held) set(measured, then time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.measured, h.then = measured, then
+}
+
+// at returns the time at a reading of this machine's clocks. It stands still
+// where a measurement is a little behind the one before, and goes back only with
+// Redis's own clock.
+func (h *held) at(reading time.Time) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.then.Add(reading.Sub(h.measured))
+	if now.Before(h.last) && h.last.Sub(now) <= maxOffset {
+		now = h.last
+	}
+	h.last = now
+	return now.UTC().Truncate(time.Millisecond)
+}
+
+// Clock tells the time as Redis does, so that all servers on one Redis agree: it
+// is measured at Open and every 10 s, and goes on between by this machine's
+// monotonic clock. Give it to Roll.
 func (e *Engine) Clock() rollcall.Clock { return heldClock{e} }
 
 type heldClock struct{ e *Engine }
 
-func (c heldClock) Now() time.Time {
-	offset := time.Duration(c.e.clock.offset.Load()).Truncate(time.Millisecond)
-	return c.e.clock.system.Now().Add(offset)
-}
+func (c heldClock) Now() time.Time { return c.e.clock.held.at(time.Now()) }
 
 // ClockOffset returns how far Redis's clock is ahead of this machine's, as last
 // measured.
@@ -44,6 +72,7 @@ func (e *Engine) ClockOffset() time.Duration { return time.Duration(e.clock.offs
 func (e *Engine) measure(ctx context.Context) error {
 	var offsets []time.Duration
 	var last error
+	reading := time.Now()
 	for _, node := range e.client.Nodes() {
 		before := time.Now()
 		reply, err := node.Do(ctx, node.B().Time().Build()).AsStrSlice()
@@ -60,7 +89,9 @@ func (e *Engine) measure(ctx context.Context) error {
 		return unavailable(last)
 	}
 	slices.Sort(offsets)
-	e.clock.offset.Store(int64(offsets[len(offsets)/2]))
+	offset := offsets[len(offsets)/2]
+	e.clock.offset.Store(int64(offset))
+	e.clock.held.set(reading, reading.Round(0).Add(offset))
 	e.clock.spread.Store(int64(offsets[len(offsets)-1] - offsets[0]))
 	return nil
 }

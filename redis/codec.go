@@ -21,6 +21,14 @@ func (p *packer) u16(v uint16) { p.b = binary.BigEndian.AppendUint16(p.b, v) }
 func (p *packer) u32(v uint32) { p.b = binary.BigEndian.AppendUint32(p.b, v) }
 func (p *packer) u64(v uint64) { p.b = binary.BigEndian.AppendUint64(p.b, v) }
 
+func (p *packer) flag(v bool) {
+	if v {
+		p.u8(1)
+	} else {
+		p.u8(0)
+	}
+}
+
 func (p *packer) short(s string) {
 	p.u8(uint8(len(s)))
 	p.b = append(p.b, s...)
@@ -132,12 +140,18 @@ func refText(r rollcall.Ref) string {
 	return "I" + idText(r.ID)
 }
 
-const recordVersion = 1
+// Versions of a session's record: one that keeps a deadline of its own has that
+// behind the rest.
+const (
+	recordVersion = 1
+	lateVersion   = 2
+)
 
 // record is a session as it is stored; see session.lua.
 type record struct {
 	rollcall.Session
 	idle, life int64
+	late       int64 // deadline that an import brought put off; 0 for none
 	token      string
 }
 
@@ -163,7 +177,11 @@ func addrText(a netip.Addr) string {
 // pack packs a whole record.
 func (r *record) pack() string {
 	var p packer
-	p.u8(recordVersion)
+	if r.late != 0 {
+		p.u8(lateVersion)
+	} else {
+		p.u8(recordVersion)
+	}
 	p.u64(uint64(r.idle))
 	p.u64(uint64(r.life))
 	p.b = append(p.b, r.token...)
@@ -171,6 +189,9 @@ func (r *record) pack() string {
 		p.short(s)
 	}
 	p.b = append(p.b, packRest(&r.Session)...)
+	if r.late != 0 {
+		p.u64(uint64(r.late))
+	}
 	return p.text()
 }
 
@@ -178,7 +199,8 @@ func (r *record) pack() string {
 func unpackRecord(id rollcall.SessionID, blob string, seen, expires int64) (record, error) {
 	u := unpacker{s: blob}
 	r := record{Session: rollcall.Session{ID: id, LoginAt: id.Time(), SeenAt: timeOf(seen), ExpiresAt: timeOf(expires)}}
-	if u.num(1) != recordVersion {
+	version := u.num(1)
+	if version != recordVersion && version != lateVersion {
 		return r, damaged("a session")
 	}
 	r.idle, r.life, r.token = u.ms(), u.ms(), u.raw(tokenLen)
@@ -193,6 +215,9 @@ func unpackRecord(id rollcall.SessionID, blob string, seen, expires int64) (reco
 			k := u.short()
 			r.Attrs[k] = u.long()
 		}
+	}
+	if version == lateVersion {
+		r.late = u.ms()
 	}
 	if u.bad || u.s != "" {
 		return r, damaged("a session")

@@ -17,6 +17,8 @@ type script struct {
 	// keeps says that a second run would do, say or count something else than
 	// the first: the answer is kept for a while, see env.lua.
 	keeps bool
+	// writes says that every run writes: an answer proves that writes are taken.
+	writes bool
 }
 
 // scripts are all there are, each put together from its files.
@@ -115,6 +117,9 @@ func loadScripts() (*scripts, error) {
 		&s.mark, &s.unmark, &s.recopy, &s.settle, &s.depart, &s.readmit, &s.announce, &s.enter,
 	} {
 		c.keeps = true
+	}
+	for _, c := range []*script{&s.beat, &s.stamp, &s.sweep} {
+		c.writes = true
 	}
 	return s, nil
 }

@@ -520,7 +520,7 @@ func (x *entering) arguments() []string {
 		}
 		seen = fmt.Sprint(sec)
 	}
-	out := []string{x.user, d.Kind, d.Name, flag(d.Invisible), fmt.Sprint(msOf(d.Frozen) / 1000), seen, strconv.Itoa(len(d.Friends))}
+	out := []string{x.user, d.Kind, d.Name, flag(d.Invisible), fmt.Sprint(msOf(d.Frozen) / 1000), seen, string(d.BanKey[:]), strconv.Itoa(len(d.Friends))}
 	for _, f := range d.Friends {
 		out = append(out, f.User, fmt.Sprint(msOf(f.Since)))
 	}
@@ -537,11 +537,9 @@ func (x *entering) arguments() []string {
 	out = append(out, strconv.Itoa(len(d.Sessions)))
 	for i := range d.Sessions {
 		s := &d.Sessions[i]
-		// An idle deadline that was put off is that of a longer timeout, until
-		// the next touch.
-		r := record{
-			Session: s.Session, token: string(s.Token[:]),
-			idle: s.ExpiresAt.Sub(s.SeenAt).Milliseconds(), life: s.Lifetime.Milliseconds(),
+		r := record{Session: s.Session, token: string(s.Token[:]), idle: s.Idle.Milliseconds(), life: s.Lifetime.Milliseconds()}
+		if s.ExpiresAt.After(s.SeenAt.Add(s.Idle)) {
+			r.late = s.ExpiresAt.UnixMilli()
 		}
 		out = append(out, idText(s.ID), r.pack(), fmt.Sprint(s.SeenAt.UnixMilli()))
 	}

@@ -113,7 +113,7 @@ if not makeRoom(policy.max, any) then return inTheWay(policy.max, any) end
 advance()
 local begins = struct.pack('>I6', at) .. ARGV[13]
 local newest = call('HGET', part, 'newest')
-if newest and begins <= newest then
+if newest and begins <= newest and string.sub(begins, 1, 6) == string.sub(newest, 1, 6) then
   local high, low = struct.unpack('>I4I4', newest, 7)
   low = low + 1
   if low > 4294967295 then high, low = high + 1, 0 end

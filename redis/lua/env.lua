@@ -7,8 +7,9 @@
 -- KEYS[2]  rc:{p}:part, the state of the partition
 -- ARGV[1]  env, packed: now, the last time the caller heard from the partition,
 --          window and grace that decide user.offline (s), restart grace (ms),
---          how long ended sessions are kept (ms), whether presence makes events;
---          then, if the answer is to be kept, the id of the request
+--          how long ended sessions are kept (ms), whether presence makes events,
+--          whether times are held to Redis's own; then, if the answer is to be
+--          kept, the id of the request
 -- cost     O(1)
 --
 -- A script ends with "return done(reply)", which writes the partition's state
@@ -17,7 +18,7 @@
 
 local root, part = KEYS[1], KEYS[2]
 local call = redis.call
-local now, heard, announced, grace, keep, presence, behind = struct.unpack('>I8I8I8I8I8B', ARGV[1])
+local now, heard, announced, grace, keep, presence, held, behind = struct.unpack('>I8I8I8I8I8BB', ARGV[1])
 local request = string.sub(ARGV[1], behind)
 
 local function key(name) return root .. ':' .. name end
@@ -38,7 +39,15 @@ end
 -- the place of the newest event.
 local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events')
 local clock = tonumber(state[1]) or 0
+
+-- Time is the later of the caller's and the partition's, and never more than 2 s
+-- past Redis's own: a caller whose clock is ahead moves nothing there.
 local at = math.max(now, clock)
+if held == 1 then
+  local t = call('TIME')
+  local limit = t[1] * 1000 + math.floor(t[2] / 1000) + 2000
+  now, at = math.min(now, limit), math.min(at, limit)
+end
 local stamp = tonumber(state[2])
 local silent = tonumber(state[4]) or 0
 local lastEvent = tonumber(state[5]) or 0
@@ -64,31 +73,65 @@ local function done(reply)
   return reply
 end
 
+-- Outages: from their first instant to the end of their grace, in order. Those
+-- whose graces touch are one, so that few are enough: one that does not touch a
+-- later one decides about nobody who is alive any more. What cannot be written
+-- now, because Redis refuses writes, is known to this script alone; the first one
+-- that can write finds the same gap.
 local maxGap, keptOutages = 5000, 16
 local outages = {}
 if state[3] then
   for i = 1, #state[3], 16 do
-    local from, to = struct.unpack('>I8I8', state[3], i)
-    outages[#outages + 1] = {from, to}
+    local from, till = struct.unpack('>I8I8', state[3], i)
+    outages[#outages + 1] = {from, till}
   end
 end
 
-local function saveOutages()
+local function note(...)
+  redis.pcall('HSET', part, ...)
+end
+
+local function packOutages()
   local out = {}
   for i = math.max(1, #outages - keptOutages + 1), #outages do
     out[#out + 1] = struct.pack('>I8I8', outages[i][1], outages[i][2])
   end
-  call('HINCRBY', part, 'gaps', 1)
-  set('outages', table.concat(out))
+  return table.concat(out)
 end
 
+local function record(from, to)
+  local till = to + grace
+  while #outages > 0 and from < outages[#outages][2] do
+    local o = table.remove(outages)
+    from, till = math.min(from, o[1]), math.max(till, o[2])
+  end
+  outages[#outages + 1] = {from, till}
+end
+
+-- ahead puts right what a clock left behind that was further ahead than any may
+-- be: the time it was ahead is taken for an outage that is over.
+local function ahead()
+  local kept = {}
+  for i = 1, #outages do
+    local o = outages[i]
+    if o[1] < at then kept[#kept + 1] = {o[1], math.min(o[2], at + grace)} end
+  end
+  outages = kept
+  if stamp then stamp = math.min(stamp, at) end
+  silent = math.min(silent, math.floor(at / 1000))
+  note('clock', num(at), 'silent', num(silent), 'outages', packOutages(), 'mend', num(clock))
+  if stamp then note('stamp', num(stamp)) end
+  clock = at
+end
+
+if clock > at then ahead() end
 if stamp then
   local last = math.max(stamp, math.min(heard, now))
   if now - last > maxGap then
-    outages[#outages + 1] = {last, now}
-    saveOutages()
+    record(last, now)
     stamp = now
-    set('stamp', num(now))
+    redis.pcall('HINCRBY', part, 'gaps', 1)
+    note('outages', packOutages(), 'stamp', num(now))
   end
 end
 
@@ -97,7 +140,7 @@ end
 local function extend(deadline)
   for i = 1, #outages do
     local o = outages[i]
-    if o[1] < deadline and deadline < o[2] + grace then deadline = o[2] + grace end
+    if o[1] < deadline and deadline < o[2] then deadline = o[2] end
   end
   return deadline
 end
@@ -108,7 +151,7 @@ end
 local function floor(t)
   for i = #outages, 1, -1 do
     local o = outages[i]
-    if o[1] <= t and t < o[2] + grace then t = o[1] end
+    if o[1] <= t and t < o[2] then t = o[1] end
   end
   return t
 end

@@ -3,13 +3,15 @@
 -- ARGV[2]  user, '' for what is left of erased ones
 -- ARGV[3]  kind   ARGV[4] name   ARGV[5] 1 if invisible   ARGV[6] frozen, s
 -- ARGV[7]  last seen, s, negative while gone; '' for none
--- ARGV[8…] how many friends follow, friend, since, …; how many marks, kind, day,
+-- ARGV[8]  key of a ban of the user
+-- ARGV[9…] how many friends follow, friend, since, …; how many marks, kind, day,
 --          …; how many sessions, id, record, last sign of life, …; how many ended
 --          ones, id, end, when, token's hash, …; how many bans, key, ban, …
 -- reply    1, or 0 and nothing changed if something of it is known
 -- cost     O(log n) for each
 
-local user, at1 = ARGV[2], 8
+local user, first = ARGV[2], 9
+local at1 = first
 
 -- each hands the elements of the next list to fn.
 local function each(width, fn)
@@ -28,16 +30,14 @@ local function known()
     or invisible(user)) then
     return true
   end
+  local banned = user ~= '' and call('HGET', key('bans'), ARGV[8])
+  if banned and at < struct.unpack('>I8', banned) then return true end
   local free = each(2, function() end) and each(2, function() end) and each(3, function(sid, blob)
     if call('EXISTS', key('s:' .. sid)) == 1 or call('EXISTS', key('end:' .. sid)) == 1 then return false end
     local held = call('GET', key('tok:' .. open(sid, blob).token))
     return not (held and call('EXISTS', key('s:' .. held)) == 1)
-  end) and each(4, function(sid)
-    return call('EXISTS', key('s:' .. sid)) == 0 and call('EXISTS', key('end:' .. sid)) == 0
-  end) and each(2, function(ban)
-    return user == '' or call('HEXISTS', key('bans'), ban) == 0
-  end)
-  at1 = 8
+  end) and each(4, function(sid) return call('EXISTS', key('s:' .. sid)) == 0 end)
+  at1 = first
   return not free
 end
 
@@ -53,13 +53,27 @@ if user ~= '' then
   end
   if ARGV[7] ~= '' then call('ZADD', key('seen'), ARGV[7], user) end
 end
-local before = at1
-each(2, function(friend, since) call('ZADD', key('f:' .. user), since, friend) end)
-if ARGV[before] ~= '0' then call('HINCRBY', part, 'edges', ARGV[before]) end
+local friends = tonumber(ARGV[at1])
+local add = {}
+each(2, function(friend, since)
+  add[#add + 1] = since
+  add[#add + 1] = friend
+  if #add == 1000 or #add == 2 * friends then
+    call('ZADD', key('f:' .. user), unpack(add))
+    friends, add = friends - #add / 2, {}
+  end
+end)
+if ARGV[first] ~= '0' then call('HINCRBY', part, 'edges', ARGV[first]) end
 each(2, function(kind, day) mark(number(user), kind, day) end)
 each(3, function(sid, blob, seen)
   local s = open(sid, blob)
   s.seen = tonumber(seen)
+  -- What put the deadline off holds no longer than an outage here would.
+  if s.late then
+    s.late = math.min(s.late, at + grace)
+    if s.late <= s.seen + s.idle then s.late = nil end
+    blob = pack(s)
+  end
   call('SET', key('s:' .. sid), blob)
   call('SET', key('tok:' .. s.token), sid)
   call('ZADD', key('login'), s.login, sid)

@@ -3,22 +3,31 @@
 -- A session is a packed record: version, idle timeout and lifetime (ms), first
 -- half of the token's hash, user, kind, app, device, device id, address, and a
 -- rest that scripts do not look into. Its id begins with the time of the login.
+-- One of version 2 came by an import with a deadline that had been put off, which
+-- stands behind the rest: until its next touch it keeps that, and is among the
+-- late ones, not among those of its idle timeout.
 local head = '>BI8I8c16Bc0Bc0Bc0Bc0Bc0Bc0'
 
 local function pack(s)
-  return struct.pack(head, 1, s.idle, s.life, s.token, #s.user, s.user, #s.kind, s.kind, #s.app, s.app,
-    #s.device, s.device, #s.deviceID, s.deviceID, #s.ip, s.ip) .. s.rest
+  local tail = s.late and struct.pack('>I8', s.late) or ''
+  return struct.pack(head, s.late and 2 or 1, s.idle, s.life, s.token, #s.user, s.user, #s.kind, s.kind, #s.app, s.app,
+    #s.device, s.device, #s.deviceID, s.deviceID, #s.ip, s.ip) .. s.rest .. tail
 end
 
 local function open(sid, blob)
-  local s, place, _ = {id = sid, blob = blob}, nil, nil
-  _, s.idle, s.life, s.token, s.user, s.kind, s.app, s.device, s.deviceID, s.ip, place = struct.unpack(head, blob)
+  local s, place, version = {id = sid, blob = blob}, nil, nil
+  version, s.idle, s.life, s.token, s.user, s.kind, s.app, s.device, s.deviceID, s.ip, place = struct.unpack(head, blob)
   s.rest = string.sub(blob, place)
+  if version == 2 then
+    s.late = struct.unpack('>I8', s.rest, #s.rest - 7)
+    s.rest = string.sub(s.rest, 1, -9)
+  end
   s.login = struct.unpack('>I6', sid)
   return s
 end
 
-local function idleKey(s) return key('idle:' .. num(s.idle)) end
+local function idleName(s) return s.late and 'late' or num(s.idle) end
+local function idleKey(s) return key('idle:' .. idleName(s)) end
 
 -- load reads a session that has not been ended; nil if there is none.
 local function load(sid)
@@ -31,7 +40,7 @@ end
 
 -- deadline returns when a session ends by itself, and why.
 local function deadline(s)
-  local expires = extend(s.seen + s.idle)
+  local expires = extend(math.max(s.seen + s.idle, s.late or 0))
   if s.life > 0 and s.login + s.life <= expires then return s.login + s.life, 'lifetime', expires end
   return expires, 'expired', expires
 end
@@ -55,8 +64,15 @@ end
 -- absolute ends.
 local function place(s)
   call('ZADD', idleKey(s), s.seen, s.id)
-  call('SADD', key('idles'), num(s.idle))
+  call('SADD', key('idles'), idleName(s))
+  if s.late then call('ZADD', key('late'), s.late, s.id) end
   if s.life > 0 then call('ZADD', key('ends'), s.login + s.life, s.id) else call('ZREM', key('ends'), s.id) end
+end
+
+-- displace takes a session out of the order of signs of life.
+local function displace(s)
+  call('ZREM', idleKey(s), s.id)
+  if s.late then call('ZREM', key('late'), s.id) end
 end
 
 local function forgetToken(s) call('DEL', key('tok:' .. s.token)) end
@@ -89,7 +105,7 @@ local function finish(s, t, cause, reason, actor, bare)
   advance()
   call('DEL', key('s:' .. s.id))
   call('ZREM', key('login'), s.id)
-  call('ZREM', idleKey(s), s.id)
+  displace(s)
   if s.life > 0 then call('ZREM', key('ends'), s.id) end
   call('ZREM', key('u:' .. s.user), s.id)
   index(s, 'ZREM')
@@ -132,7 +148,11 @@ local function drain(budget)
   for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
     if n >= budget then return n end
     local name = key('idle:' .. idle)
-    take(call('ZRANGEBYSCORE', name, '-inf', line - idle, 'LIMIT', 0, budget - n))
+    if idle == 'late' then
+      take(call('ZRANGEBYSCORE', key('late'), '-inf', line, 'LIMIT', 0, budget - n))
+    else
+      take(call('ZRANGEBYSCORE', name, '-inf', line - idle, 'LIMIT', 0, budget - n))
+    end
     if call('EXISTS', name) == 0 then call('SREM', key('idles'), idle) end
   end
   return n

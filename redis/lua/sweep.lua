@@ -17,7 +17,7 @@ elseif now > stamp then
 end
 advance()
 
-local lease = call('HMGET', part, 'holder', 'until')
+local lease = call('HMGET', part, 'holder', 'until', 'mend')
 if lease[1] and lease[1] ~= ARGV[2] and now < tonumber(lease[2]) and tonumber(lease[2]) <= now + tonumber(ARGV[3]) then
   return done({'0'})
 end
@@ -25,6 +25,27 @@ set('holder', ARGV[2])
 set('until', num(now + ARGV[3]))
 
 local budget, more = tonumber(ARGV[4]), 0
+
+-- mend brings signs of life back to now that are more than a day ahead: a clock
+-- that was wrong has left them. One set back by less leaves them as they are, as
+-- no last-seen time moves backwards.
+local function mend()
+  local day, sec = 86400000, math.floor(at / 1000)
+  local function bring(name, from, to, score)
+    local wrong = call('ZRANGEBYSCORE', name, from, to, 'LIMIT', 0, budget)
+    for _, member in ipairs(wrong) do call('ZADD', name, score, member) end
+    if #wrong > 0 then more = 1 end
+  end
+  bring(key('seen'), '(' .. num(sec + day / 1000), '+inf', num(sec))
+  bring(key('seen'), '-inf', '(' .. num(-sec - day / 1000), num(-sec))
+  for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
+    bring(key('idle:' .. idle), '(' .. num(at + day), '+inf', num(at))
+  end
+  bring(key('late'), '(' .. num(at + grace + day), '+inf', num(at + grace))
+  if more == 0 then call('HDEL', part, 'mend') end
+end
+
+if lease[3] then mend() end
 if drain(budget) >= budget then more = 1 end
 
 -- announce tells of those whose window has passed without a sign of life.

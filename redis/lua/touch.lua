@@ -8,9 +8,9 @@
 
 -- follow gives a session the timeouts of the policy that applies now.
 local function follow(s, policy)
-  if policy.idle == s.idle and policy.life == s.life then return end
-  call('ZREM', idleKey(s), s.id)
-  s.idle, s.life = policy.idle, policy.life
+  if policy.idle == s.idle and policy.life == s.life and not s.late then return end
+  displace(s)
+  s.idle, s.life, s.late = policy.idle, policy.life, nil
   s.blob = pack(s)
   call('SET', key('s:' .. s.id), s.blob)
 end
