@@ -65,7 +65,8 @@ func (b Budget) more(done int, took time.Duration) bool {
 }
 
 // Rounds yields the numbers of the rounds, from 0 on, as many as the budget has.
-// If the test fails, its log says in which round.
+// If the test fails, its log says in which round; a test that draws from a seed
+// makes it of that number, so that the round can be had again.
 func Rounds(tb testing.TB, b Budget) iter.Seq[int] {
 	b = b.normal()
 	return func(yield func(int) bool) {
