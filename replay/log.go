@@ -49,13 +49,15 @@ type log struct {
 	earliest int64 // unix seconds
 	rejected int
 	first    []Rejected // the first of them
+	cut      error      // why the log could not be read to its end
 }
 
 // maxLine is the longest line that is read; a longer one is rejected.
 const maxLine = 64 << 10
 
 // readLog reads a log, compressed by gzip or not. Lines that cannot be read are
-// counted; an error is one of reading itself.
+// counted. Where the input breaks off, what came before stands in the log, and
+// cut says why.
 func readLog(ctx context.Context, r io.Reader, parse parser, zone *time.Location) (*log, error) {
 	in := bufio.NewReaderSize(r, maxLine)
 	if magic, err := in.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -75,7 +77,8 @@ func readLog(ctx context.Context, r io.Reader, parse parser, zone *time.Location
 			break
 		}
 		if err != nil && !errors.Is(err, bufio.ErrTooLong) {
-			return nil, fmt.Errorf("read the log: %w", err)
+			l.cut = fmt.Errorf("read the log: line %d: %w", line, err)
+			break
 		}
 		if err != nil {
 			l.reject(line, fmt.Errorf("the line is longer than %d bytes", maxLine))

@@ -47,7 +47,8 @@ type player struct {
 }
 
 // Play reads a log and plays it to an engine, which must be empty. The engine
-// stays the caller's to close.
+// stays the caller's to close. If the log breaks off, the report is of what came
+// before, and the error says where.
 func Play(ctx context.Context, engine rollcall.Engine, in io.Reader, o Options) (*Report, error) {
 	o.fill()
 	parse, err := parserOf(o.Format)
@@ -77,7 +78,10 @@ func Play(ctx context.Context, engine rollcall.Engine, in io.Reader, o Options) 
 	if err := p.play(ctx); err != nil {
 		return nil, err
 	}
-	return p.report, p.roll.Close() //nolint:contextcheck // a close is not to be cut short
+	if err := p.roll.Close(); err != nil { //nolint:contextcheck // a close is not to be cut short
+		return nil, err
+	}
+	return p.report, l.cut
 }
 
 func (p *player) play(ctx context.Context) error {

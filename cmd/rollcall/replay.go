@@ -50,9 +50,24 @@ func (c *replayCmd) Run(a *app) error {
 	}
 	opts.Progress = playing(a)
 	report, err := replay.Play(a.ctx, engine, in, opts)
-	if err := errors.Join(err, in.Close(), engine.Close()); err != nil {
+	if err := errors.Join(in.Close(), engine.Close()); err != nil {
 		return err
 	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", c.File, err)
+	}
+	switch {
+	case report == nil:
+		return err
+	case report.Rows == 0 && err == nil:
+		err = fmt.Errorf("%s: no row could be read as %s: is --format right?", c.File, c.Format)
+	case err != nil:
+		fmt.Fprintln(a.stderr, "WARNING: the report is of the rows before the fault.")
+	}
+	return errors.Join(err, c.write(a, report))
+}
+
+func (c *replayCmd) write(a *app, report *replay.Report) error {
 	if c.JSON {
 		return report.WriteJSON(a.stdout)
 	}
