@@ -26,7 +26,7 @@ func (e *Engine) PutKey(_ context.Context, k rollcall.APIKey) error {
 	if _, had := e.keys.keys[k.Hash]; !had && len(e.keys.keys) >= rollcall.MaxAPIKeys {
 		return &rollcall.Error{Code: rollcall.CodeConflict, Detail: "there are as many API keys as one store holds: revoke some"}
 	}
-	b := e.store.db.NewBatch()
+	b := e.store.newBatch()
 	if err := b.Set(apiKeyKey(k.ID), encodeAPIKey(k), nil); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (e *Engine) DeleteKey(_ context.Context, id string) error {
 		if k.ID != id {
 			continue
 		}
-		b := e.store.db.NewBatch()
+		b := e.store.newBatch()
 		if err := b.Delete(apiKeyKey(id), nil); err != nil {
 			return err
 		}
@@ -113,13 +113,7 @@ func (e *Engine) Compact(ctx context.Context) error {
 	if err := e.flushAll(); err != nil {
 		return err
 	}
-	if err := e.store.db.Flush(); err != nil {
-		return storeError(err)
-	}
-	if err := e.store.db.Compact(ctx, []byte{0}, []byte{0xff}, true); err != nil {
-		return storeError(err)
-	}
-	return e.store.purge()
+	return e.store.compact(ctx)
 }
 
 // Stats implements [rollcall.Admin].
@@ -146,13 +140,13 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 	}
 	var visits int
 	st.VisitNames, visits = e.visits.memory()
-	release, err := e.store.use()
+	db, release, err := e.store.use()
 	if err != nil {
 		return rollcall.Stats{}, err
 	}
-	m := e.store.db.Metrics()
+	m := db.Metrics()
 	release()
-	st.DiskBytes = int64(m.DiskSpaceUsage())
+	st.DiskBytes = int64(m.DiskSpaceUsage()) + e.store.journal.Bytes()
 	for _, part := range []struct {
 		name  string
 		bytes int

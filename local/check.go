@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"unicode/utf8"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +20,14 @@ type Report struct {
 	Sessions int
 	Faults   []string // the first of them, in words
 	Faulty   int      // how many there are
+	Torn     string   // what was left out, if anything: it was never confirmed, and is no fault
+}
+
+func (r *Report) fault(format string, args ...any) {
+	r.Faulty++
+	if len(r.Faults) < maxFaults {
+		r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
+	}
 }
 
 // maxFaults are named; the rest is counted.
@@ -36,21 +45,53 @@ func Check(dir string, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	db, err := pebble.Open(dir, &pebble.Options{
-		Lock: lock,
-		FS:   o.fs, ReadOnly: true, ErrorIfNotExists: true, Merger: dayMerger(),
-		Logger: pebbleLogger{o.Logger}, EventListener: pebbleLogger{o.Logger}.events(),
-		FormatMajorVersion: pebble.FormatNewest,
-	})
+	st, report, err := readStore(dir, &o)
 	if err != nil {
-		return Report{}, errors.Join(openError("read", err), lock.Close())
+		return Report{}, errors.Join(err, lock.Close())
 	}
 	c := &checker{
-		st: &store{db: db}, parts: partitions,
+		st: st, parts: partitions, report: report,
 		ids: make(map[ref]string), byID: make(map[string]ref), slots: make(map[ref]rollcall.SessionID),
 	}
 	c.run()
-	return c.report, errors.Join(db.Close(), lock.Close())
+	return c.report, errors.Join(st.endRead(), lock.Close())
+}
+
+// readStore opens a store to be read: nothing reaches the disk, and the journal
+// is applied in memory. What is wrong with the journal is reported.
+func readStore(dir string, o *Options) (*store, Report, error) {
+	s := &store{dir: dir, o: o, notices: &notices{}, cache: pebble.NewCache(o.CacheBytes)}
+	names, err := o.fs.List(dir)
+	if err == nil && len(names) == 0 {
+		err = fs.ErrNotExist
+	}
+	var t *tables
+	if err == nil {
+		t, err = s.openTables(forReading)
+	}
+	if err != nil {
+		s.cache.Unref()
+		return nil, Report{}, openError("read", err)
+	}
+	s.tables.Store(t)
+	r, err := t.replay(s)
+	var report Report
+	switch {
+	case err != nil:
+		report.fault("the journal: %v", err)
+	case r.Segments == 0 && t.noted > 0:
+		report.fault("the journal is missing: there is none in %s", s.journalDir())
+	case r.Torn != nil:
+		report.Torn = fmt.Sprintf("%s ends with a torn write at offset %d, which nobody was told was written", r.Torn.File, r.Torn.Offset)
+	}
+	return s, report, nil
+}
+
+// endRead closes what readStore opened.
+func (s *store) endRead() error {
+	err := s.tables.Load().close()
+	s.cache.Unref()
+	return err
 }
 
 // checker holds what the records of one table say that those of others must
@@ -66,10 +107,7 @@ type checker struct {
 }
 
 func (c *checker) fault(k []byte, format string, args ...any) {
-	c.report.Faulty++
-	if len(c.report.Faults) < maxFaults {
-		c.report.Faults = append(c.report.Faults, fmt.Sprintf("key %x: ", k)+fmt.Sprintf(format, args...))
-	}
+	c.report.fault("key %x: %s", k, fmt.Sprintf(format, args...))
 }
 
 func (c *checker) table(table byte, keyLen int, check func(k, v []byte)) {

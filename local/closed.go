@@ -136,7 +136,7 @@ func (c *closedDays) drop(b *pebble.Batch, id dayID) error {
 
 // keep keeps figures unless marks changed since asOf, and stores them if asked.
 func (c *closedDays) keep(st *store, asOf uint64, kind uint8, from int32, some []closedFigures, lasting bool) (kept bool, err error) {
-	b := st.db.NewBatch()
+	b := st.newBatch()
 	defer func() { err = errors.Join(err, b.Close()) }()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -150,7 +150,7 @@ func (e *Engine) returned(id dayID) error {
 	if e.store.writable() != nil {
 		return nil
 	}
-	b := e.store.db.NewBatch()
+	b := e.store.newBatch()
 	err := b.Delete(departedKey(id), nil)
 	if err == nil {
 		err = e.store.queue(b)

@@ -17,7 +17,6 @@ import (
 // Engine is the embedded engine. It is safe for concurrent use; only one
 // process at a time can have its directory open.
 type Engine struct {
-	dir       string
 	opts      Options
 	store     *store
 	parts     []*partition // by the low bits of the user's hash
@@ -60,7 +59,7 @@ const (
 	metaStamp      = "stamp"
 	metaOutages    = "outages"
 	metaTrimmed    = "trimmed"
-	metaPurge      = "purge"
+	metaApplied    = "applied"
 )
 
 // Open opens the data in a directory, making it if need be, and rebuilds
@@ -69,11 +68,12 @@ func Open(dir string, o Options) (*Engine, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	st, err := openStore(dir, &o)
+	e := &Engine{opts: o}
+	st, err := openStore(dir, &e.opts, e.synced)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, opts: o, store: st, kinds: kindTable{store: st}, visits: newVisits(st)}
+	e.store, e.kinds.store, e.visits = st, st, newVisits(st)
 	e.departed.days = make(map[dayID]bool)
 	e.kept.figures = make(map[dayID]closedFigures)
 	e.scratch.New = func() any { return new(beatScratch) }
@@ -82,6 +82,9 @@ func Open(dir string, o Options) (*Engine, error) {
 	}
 	return e, nil
 }
+
+// synced is told of each sync of the journal.
+func (e *Engine) synced(n uint64) { e.events.synced(n) }
 
 // found reads or makes what is fixed when the data is created.
 func (e *Engine) found() error {
@@ -117,7 +120,7 @@ func (e *Engine) found() error {
 func (e *Engine) create() error {
 	var epoch [4]byte
 	_, _ = rand.Read(epoch[:]) // never fails
-	b := e.store.db.NewBatch()
+	b := e.store.newBatch()
 	for name, v := range map[string][]byte{
 		metaFormat:     {format},
 		metaPartitions: binary.BigEndian.AppendUint16(nil, partitions),
@@ -250,7 +253,8 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	var err error
-	e.store.allow() // what was acknowledged before the disk filled goes into the space kept free
+	e.store.guard.off.Store(true) // what was acknowledged before the disk filled goes into the space kept free
+	e.store.allow()
 	if e.store.writable() == nil {
 		err = e.flushAll()
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -32,7 +33,8 @@ type eventLog struct {
 
 	mu       sync.Mutex
 	seq      uint64   // last event
-	inFlight []uint64 // first sequences of commits not yet durable, ascending
+	inFlight []flight // changes with events that are not durable yet, ascending
+	durable  uint64   // newest durable record of the journal
 	done     uint64   // every event up to here is durable
 	news     chan struct{}
 	closed   bool
@@ -41,24 +43,34 @@ type eventLog struct {
 	count    [2]int    // events kept, by family
 }
 
-func newEventLog(s *store, epoch uint32) *eventLog {
-	return &eventLog{store: s, epoch: epoch, news: make(chan struct{})}
+// flight is a change with events on its way to the disk.
+type flight struct {
+	first  uint64 // its first event
+	record uint64 // of the journal, 0 until the change is in the tables
 }
 
-// take reserves n sequence numbers and returns the first. settle must follow
-// once what carries them is durable, or has failed.
+// dropped is the record of a change that was not made: the numbers of its events
+// are left out.
+const dropped = 1
+
+func newEventLog(s *store, epoch uint32) *eventLog {
+	return &eventLog{store: s, epoch: epoch, news: make(chan struct{}), durable: s.journal.Durable()}
+}
+
+// take reserves n sequence numbers and returns the first. applied or drop must
+// follow.
 func (l *eventLog) take(n, family int) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := l.seq + 1
 	l.seq += uint64(n)
 	l.count[family] += n
-	l.inFlight = append(l.inFlight, first)
+	l.inFlight = append(l.inFlight, flight{first: first})
 	return first
 }
 
-// append adds session events to a batch about to be applied and returns what
-// to settle.
+// append adds session events to a batch about to be applied and returns the
+// first.
 func (l *eventLog) append(b *pebble.Batch, events []event) (first uint64, err error) {
 	if len(events) == 0 {
 		return 0, nil
@@ -66,27 +78,53 @@ func (l *eventLog) append(b *pebble.Batch, events []event) (first uint64, err er
 	first = l.take(len(events), sessionFamily)
 	for i := range events {
 		if err := b.Set(eventKey(first+uint64(i)), encodeEvent(events[i]), nil); err != nil {
-			l.settle(first)
-			return 0, err
+			return first, err
 		}
 	}
 	return first, nil
 }
 
-// settle says that the commit whose events began with first needs no more
-// waiting for.
-func (l *eventLog) settle(first uint64) {
+// applied says that the change whose events begin with first is in the tables,
+// and which record of the journal has it.
+func (l *eventLog) applied(first, record uint64) {
 	if first == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i, ok := slices.BinarySearch(l.inFlight, first); ok {
-		l.inFlight = slices.Delete(l.inFlight, i, i+1)
+	i, _ := slices.BinarySearchFunc(l.inFlight, first, func(f flight, first uint64) int { return cmp.Compare(f.first, first) })
+	l.inFlight[i].record = record
+	if i == 0 {
+		l.land()
 	}
-	l.done = l.seq
-	if len(l.inFlight) > 0 {
-		l.done = l.inFlight[0] - 1
+}
+
+// drop says that the change whose events begin with first was not made. Its
+// numbers are not used again.
+func (l *eventLog) drop(first uint64) { l.applied(first, dropped) }
+
+// synced says that every record up to n is durable.
+func (l *eventLog) synced(n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.durable = max(l.durable, n)
+	l.land()
+}
+
+// land lets the events be tailed that are durable, and in the tables, with all
+// before them.
+func (l *eventLog) land() {
+	n := 0
+	for n < len(l.inFlight) && l.inFlight[n].record != 0 && l.inFlight[n].record <= l.durable {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	if l.inFlight = l.inFlight[n:]; len(l.inFlight) > 0 {
+		l.done = l.inFlight[0].first - 1
+	} else {
+		l.inFlight, l.done = nil, l.seq
 	}
 	l.wake()
 }

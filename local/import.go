@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/journal"
 )
 
 // importWeight bounds the records of one step of an import: it is one batch,
@@ -64,16 +65,9 @@ func (e *Engine) importStep(now int64, dossiers []rollcall.Dossier) error {
 		w.p.mu.Unlock()
 	}
 	if err != nil {
-		if m.b != nil {
-			_ = m.b.Close() // never applied: there is nothing to lose
-		}
 		return err
 	}
-	err = e.store.wait(m.b)
-	for _, w := range m.locked {
-		w.p.unsynced.Add(-1)
-	}
-	return err
+	return e.store.wait(m.ticket)
 }
 
 // importing is a step of an import.
@@ -82,6 +76,7 @@ type importing struct {
 	now      int64
 	dossiers []rollcall.Dossier
 	b        *pebble.Batch
+	ticket   journal.Ticket
 	of       []*incoming // by partition; nil if it has no part in the step
 	locked   []*incoming
 	links    []link
@@ -189,7 +184,7 @@ func (m *importing) run() error {
 	for _, w := range m.locked {
 		w.p.fallSilent(w.p.advance(m.now)) // before anyone comes who fell silent elsewhere
 	}
-	m.b = m.eng.store.db.NewBatch()
+	m.b = m.eng.store.newBatch()
 	if err := m.putWaiting(); err != nil {
 		return err
 	}
@@ -204,11 +199,12 @@ func (m *importing) run() error {
 			return err
 		}
 	}
-	if err := m.eng.store.apply(m.b); err != nil {
+	var err error
+	if m.ticket, err = m.eng.store.apply(m.b); err != nil {
 		return err
 	}
 	for _, w := range m.locked {
-		w.p.unsynced.Add(1)
+		w.p.newest.Store(m.ticket.Number)
 		w.p.flushedIDs()
 		w.commit()
 	}

@@ -194,22 +194,19 @@ func (o *outages) durable(stamp int64) { raise(&o.saved, stamp) }
 // off. An end by a command must be on disk itself.
 func (e *Engine) attest(p *partition, end *rollcall.End) error {
 	o := &e.outages
-	if !e.store.sync.Sync {
+	if !e.store.always {
 		return nil // up to a second is lost by the rules of this store
 	}
 	at := end.At.UnixMilli()
 	if end.Cause != rollcall.CauseExpired || o.stamp.Load() == 0 || at <= o.saved.Load() {
-		if p.unsynced.Load() == 0 {
-			return nil
-		}
-		return e.store.syncAll()
+		return e.store.waitFor(p.newest.Load())
 	}
 	o.saving.Lock()
 	defer o.saving.Unlock()
 	if at <= o.saved.Load() { // another one has seen to it meanwhile
 		return nil
 	}
-	b := e.store.db.NewBatch()
+	b := e.store.newBatch()
 	stamp, err := o.put(b, at)
 	if err != nil {
 		return errors.Join(err, b.Close())

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/column"
 	"github.com/rollcall/rollcall/internal/directory"
+	"github.com/rollcall/rollcall/internal/journal"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
@@ -22,7 +23,7 @@ type partition struct {
 	index uint8
 	clock int64 // latest time seen, ms: time here never moves backwards
 
-	unsynced atomic.Int32 // units applied that are not known to be durable yet; not guarded
+	newest atomic.Uint64 // record of the newest change; not guarded
 
 	dir    *directory.Directory
 	onDisk bitset   // numbers whose id is in the store
@@ -156,50 +157,43 @@ type unit struct {
 	p      *partition
 	batch  *pebble.Batch
 	events []event
-	first  uint64 // of the events, to settle
-	queued bool   // applied, and to be waited for
+	ticket journal.Ticket
 }
 
 func (p *partition) begin() *unit {
-	return &unit{p: p, batch: p.eng.store.db.NewBatch()}
+	return &unit{p: p, batch: p.eng.store.newBatch()}
 }
 
 // apply queues the unit. It must be called with the partition locked, before
 // memory changes. On error nothing was changed, and the unit is released.
 func (u *unit) apply() error {
-	log := u.p.eng.events
-	var err error
-	if u.first, err = log.append(u.batch, u.events); err == nil {
-		if u.batch.Empty() {
-			return nil
-		}
-		if err = u.p.eng.store.apply(u.batch); err == nil {
-			u.queued = true
-			u.p.unsynced.Add(1)
-			return nil
-		}
+	if u.batch.Empty() && len(u.events) == 0 {
+		return nil
 	}
-	log.settle(u.first)
-	u.first = 0
-	return u.drop(err)
+	log := u.p.eng.events
+	first, err := log.append(u.batch, u.events)
+	if err == nil {
+		u.ticket, err = u.p.eng.store.apply(u.batch)
+	}
+	if err != nil {
+		log.drop(first)
+		return u.drop(err)
+	}
+	u.p.eng.store.reuse(u.batch)
+	u.batch = nil
+	u.p.newest.Store(u.ticket.Number)
+	log.applied(first, u.ticket.Number)
+	return nil
 }
 
 // wait returns once the unit is durable. It must be called without any lock. A
 // unit that changes nothing says that things stand as they do: what made them
 // so has to be durable too.
 func (u *unit) wait() error {
-	defer u.p.eng.events.settle(u.first)
-	if u.queued {
-		defer u.p.unsynced.Add(-1)
-		return u.p.eng.store.wait(u.batch)
+	if u.ticket.Number != 0 {
+		return u.p.eng.store.wait(u.ticket)
 	}
-	if err := u.batch.Close(); err != nil {
-		return err
-	}
-	if u.p.unsynced.Load() == 0 || !u.p.eng.store.sync.Sync {
-		return nil
-	}
-	return u.p.eng.store.syncAll()
+	return u.p.eng.store.waitFor(u.p.newest.Load())
 }
 
 // waitAll waits for units, whether or not others failed before.

@@ -1,26 +1,54 @@
 package local
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/dustin/go-humanize"
 
 	"github.com/rollcall/rollcall"
 )
 
+// spaceEvery is the least time between two looks at the free space: a fast
+// writer fills no more than the reserve meanwhile.
+const spaceEvery = 100 * time.Millisecond
+
+// spaceGuard remembers when the free space was looked at.
+type spaceGuard struct {
+	off    atomic.Bool
+	began  time.Time    // the guard's own, for a clock that only goes forward
+	looked atomic.Int64 // since began
+}
+
 // guardSpace refuses writes while less disk space is free than is to be left
-// alone, so that the store never meets a full disk, and allows them again when
-// there is room.
-func (e *Engine) guardSpace() error {
-	if e.opts.InMemory || e.opts.ReserveBytes < 0 {
-		return nil
+// alone, so that the store hardly ever meets a full disk, and allows them again
+// when there is room. Writes look every 100 ms.
+func (s *store) guardSpace() {
+	g := &s.guard
+	if s.o.InMemory || s.o.ReserveBytes < 0 || g.off.Load() {
+		return
 	}
-	usage, err := e.opts.fs.GetDiskUsage(e.dir)
+	now := int64(time.Since(g.began))
+	last := g.looked.Load()
+	if (last != 0 && now-last < int64(spaceEvery)) || !g.looked.CompareAndSwap(last, max(now, 1)) {
+		return
+	}
+	s.lookAtSpace()
+}
+
+// lookAtSpace is guardSpace at once.
+func (s *store) lookAtSpace() {
+	if s.o.InMemory || s.o.ReserveBytes < 0 || s.guard.off.Load() {
+		return
+	}
+	usage, err := s.o.fs.GetDiskUsage(s.dir)
 	if err != nil {
-		return nil //nolint:nilerr // a file system that cannot tell is taken at its word
+		return // a file system that cannot tell is taken at its word
 	}
-	if usage.AvailBytes < uint64(e.opts.ReserveBytes) {
-		return e.store.refuse(rollcall.CodeStorageFull, false,
-			"less than "+humanize.IBytes(uint64(e.opts.ReserveBytes))+" of disk space are free: writes are refused until there is room", nil)
+	if usage.AvailBytes < uint64(s.o.ReserveBytes) {
+		_ = s.refuse(rollcall.CodeStorageFull, false,
+			"less than "+humanize.IBytes(uint64(s.o.ReserveBytes))+" of disk space are free: writes are refused until there is room", nil)
+		return
 	}
-	e.store.allow()
-	return nil
+	s.allow()
 }

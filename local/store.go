@@ -6,97 +6,195 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/journal"
 )
 
-// store is the part of the engine that remembers: Pebble, the rule of when a
-// command is acknowledged, and the refusal of writes when it cannot be kept.
+// store is the part of the engine that remembers. Every change is a Pebble
+// batch: it is appended to the journal, applied to Pebble's tables in memory,
+// and acknowledged once the journal is synced. Pebble writes its tables to disk
+// behind that, without a log of its own. upkeep.go has what goes on meanwhile,
+// and what happens when the disk fails.
+//
+// Tables on disk never hold more than the journal. They say up to which record
+// they hold everything, which may be less than they do: applying a record again
+// changes nothing, if those after it are applied again too, in their order.
+//
+//	crash after                       what opening finds
+//	append (in memory only)           nothing of the command
+//	the journal's write, before sync  nothing, a torn tail that is reported, or the command
+//	the journal's sync                the command, from the journal
+//	a table, before the manifest      the same; the table is removed
+//	the manifest                      the same; what is applied again changes nothing
+//	the note of what is applied       the command from the tables, if the note is on disk
+//	the release of a segment          the command from the tables: the note was on disk first
 type store struct {
-	db       *pebble.DB
-	logs     *logFS
-	lock     *pebble.Lock
-	sync     *pebble.WriteOptions
-	refusing atomic.Pointer[refusal]
+	dir     string
+	o       *Options
+	lock    *pebble.Lock
+	cache   *pebble.Cache
+	journal *journal.Journal
+	tables  atomic.Pointer[tables]
+	notices *notices
+	always  bool           // commands wait for the sync
+	durable func(n uint64) // told of each sync
+	torn    *journal.Tail  // what opening found
+	closed  atomic.Bool
 
-	open sync.RWMutex // held for reading while db is in use, for writing to close it
-	shut bool
+	// applying is held for reading from a record's number to its being in the
+	// tables: who holds it for writing knows which records are.
+	applying sync.RWMutex
+
+	refusing atomic.Pointer[refusal]           // by the guard of space
+	faults   [2]atomic.Pointer[rollcall.Error] // of the journal, of the tables
+	guard    spaceGuard
+
+	batches sync.Pool
+
+	checkpoints sync.Mutex // one at a time
+
+	work sync.WaitGroup
+	stop chan struct{}
+	wake chan struct{} // a segment has begun, or the tables failed
 }
+
+// The places of faults.
+const (
+	journalFault = iota
+	tablesFault
+)
 
 var errClosed = &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
 
-// use keeps the store open until release is called.
-func (s *store) use() (release func(), err error) {
-	s.open.RLock()
-	if s.shut {
-		s.open.RUnlock()
-		return nil, errClosed
+// use keeps the tables open until release is called.
+func (s *store) use() (db *pebble.DB, release func(), err error) {
+	for {
+		t := s.tables.Load()
+		t.using.RLock()
+		if !t.shut {
+			return t.db, t.using.RUnlock, nil
+		}
+		t.using.RUnlock()
+		if s.closed.Load() {
+			return nil, nil, errClosed
+		}
 	}
-	return s.open.RUnlock, nil
 }
 
-// close waits for all that uses the store and closes it.
-func (s *store) close() error {
-	s.open.Lock()
-	defer s.open.Unlock()
-	s.shut = true
-	return errors.Join(s.db.Close(), s.lock.Close())
-}
-
-// refusal is why writes are refused.
-type refusal struct {
-	err   *rollcall.Error
-	final bool // only a new start can help
-}
-
-// minSyncInterval is the least time from one sync of the log to the next. It
-// lets more callers share a sync; one caller alone is slower than that anyway.
+// minSyncInterval is the least time from one sync of the journal to the next.
+// It lets more callers share a sync; one caller alone is slower than that
+// anyway.
 const minSyncInterval = 200 * time.Microsecond
 
-func openStore(dir string, o *Options) (*store, error) {
-	cache := pebble.NewCache(o.CacheBytes)
-	defer cache.Unref()
-	logs := &logFS{FS: o.fs}
-	opts := &pebble.Options{
-		FS:                 logs,
-		Cache:              cache,
-		FormatMajorVersion: pebble.FormatNewest,
-		Merger:             dayMerger(),
-		Logger:             pebbleLogger{o.Logger},
-		EventListener:      pebbleLogger{o.Logger}.events(),
-		MemTableSize:       32 << 20,
-		MaxOpenFiles:       1000,
+// journalName is the directory of the journal in the store's.
+const journalName = "journal"
+
+func (s *store) journalDir() string { return path.Join(s.dir, journalName) }
+
+// openStore opens the tables, brings them up to the end of the journal, and
+// begins a new segment. durable is told of each sync.
+func openStore(dir string, o *Options, durable func(n uint64)) (*store, error) {
+	s := &store{
+		dir: dir, o: o, always: o.Durability == Always && !o.InMemory, durable: durable, notices: &notices{},
+		stop: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
-	if o.fs == vfs.Default { // what is in memory syncs in no time
-		opts.WALMinSyncInterval = func() time.Duration { return minSyncInterval }
-	}
-	for i := range opts.Levels {
-		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	if err := o.fs.MkdirAll(dir, 0o700); err != nil {
+	s.batches.New = func() any { return new(pebble.Batch) }
+	if err := makeDirs(o.fs, dir, s.journalDir()); err != nil {
 		return nil, openError("made", err)
 	}
-	lock, err := lockDir(dir, o.fs)
-	if err != nil {
+	var err error
+	if s.lock, err = lockDir(dir, o.fs); err != nil {
 		return nil, err
 	}
-	opts.Lock = lock
-	db, err := pebble.Open(dir, opts)
-	if err != nil {
-		return nil, errors.Join(openError("opened", err), lock.Close())
-	}
-	s := &store{db: db, logs: logs, lock: lock, sync: pebble.Sync}
-	if o.Durability == Interval || o.InMemory {
-		s.sync = pebble.NoSync
+	s.cache = pebble.NewCache(o.CacheBytes)
+	if err := s.start(); err != nil {
+		s.cache.Unref()
+		return nil, errors.Join(err, s.lock.Close())
 	}
 	return s, nil
+}
+
+// start opens tables and journal.
+func (s *store) start() error {
+	t, err := s.openTables(forUse)
+	if err != nil {
+		return openError("opened", err)
+	}
+	next, report, err := s.catchUp(t)
+	if err == nil {
+		s.journal, err = journal.Start(s.journalOptions(), report, next)
+	}
+	if err != nil {
+		return errors.Join(openError("opened", err), t.close())
+	}
+	if err := s.journal.Release(t.noted); err != nil {
+		return errors.Join(openError("opened", err), s.journal.Close(), t.close())
+	}
+	t.fs.live()
+	s.tables.Store(t)
+	s.work.Go(s.upkeep)
+	return nil
+}
+
+// catchUp applies what the journal has and the tables lack, and makes it durable
+// in the tables: what an earlier process wrote and never saw synced may be
+// readable and yet not on the disk. It returns the number of the next record.
+func (s *store) catchUp(t *tables) (next uint64, r journal.Report, err error) {
+	if r, err = t.replay(s); err != nil {
+		return 0, r, err
+	}
+	if r.Segments == 0 && t.noted > 0 {
+		return 0, r, &journal.Damage{File: s.journalDir(), Reason: "the journal is missing"}
+	}
+	if s.torn = r.Torn; s.torn != nil {
+		s.o.Logger.Warn("the end of the journal was torn, which nobody was told was written", "file", r.Torn.File, "offset", r.Torn.Offset)
+	}
+	if t.reached > t.noted {
+		if err = t.note(t.reached); err == nil {
+			err = t.flush()
+		}
+		t.noted = t.reached
+	}
+	return t.noted + 1, r, err
+}
+
+func (s *store) journalOptions() journal.Options {
+	o := journal.Options{
+		FS: s.o.fs, Dir: s.journalDir(), Lazy: !s.always,
+		Durable: s.durable, Fault: s.journalFault, Rotated: s.signal,
+	}
+	if s.o.fs == vfs.Default { // what is in memory syncs in no time
+		o.Distance = minSyncInterval
+	} else {
+		o.SegmentBytes = 1 << 20
+	}
+	return o
+}
+
+// makeDirs makes directories whose entries are durable.
+func makeDirs(fs vfs.FS, dirs ...string) error {
+	for _, dir := range dirs {
+		if err := fs.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		parent, err := fs.OpenDir(fs.PathDir(dir))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(parent.Sync(), parent.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lockDir takes a directory for this process.
@@ -114,147 +212,174 @@ func lockDir(dir string, fsys vfs.FS) (*pebble.Lock, error) {
 
 // openError words a failure to open the store.
 func openError(what string, err error) error {
-	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the data directory cannot be " + what, Err: err}
+	if wrong := new(journal.Damage); errors.As(err, &wrong) {
+		return &rollcall.Error{
+			Code: rollcall.CodeInternal, Err: err,
+			Detail: "the data is damaged in " + wrong.Error() + ": rollcall check --repair puts that part aside and says what is lost",
+		}
+	}
+	e := faultError(err)
+	return &rollcall.Error{Code: e.Code, Detail: "the data directory cannot be " + what, Err: err}
 }
 
 // ErrInUse is in the chain of the error that Open and Check return for a
 // directory that another process, or this one, has open.
 var ErrInUse = errors.New("stop the server first")
 
-// writable returns why writes are refused, if they are.
-func (s *store) writable() error {
-	if r := s.refusing.Load(); r != nil {
-		return r.err
-	}
-	return nil
-}
-
-// refuse makes every later write fail with code, until allow, or for good.
-func (s *store) refuse(code rollcall.Code, final bool, detail string, err error) error {
-	r := &refusal{err: &rollcall.Error{Code: code, Detail: detail, Err: err}, final: final}
-	if old := s.refusing.Load(); old == nil || !old.final {
-		s.refusing.Store(r)
-	}
-	return r.err
-}
-
-// allow ends a refusal that was not final.
-func (s *store) allow() {
-	if r := s.refusing.Load(); r != nil && !r.final {
-		s.refusing.CompareAndSwap(r, nil)
+// faultError words a failed write.
+func faultError(err error) *rollcall.Error {
+	var own *rollcall.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, journal.ErrClosed):
+		return errClosed
+	case errors.Is(err, journal.ErrBehind):
+		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the disk is slower than what is to be written: try again later", Err: err}
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG):
+		return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "the disk has no room: writes are refused until it has", Err: err}
+	default:
+		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the disk cannot be written: writes are refused until it can", Err: err}
 	}
 }
 
-// apply queues the batch and applies it to the store, in the order of calls.
-// It is called under the lock that orders the change of memory, which must be
-// made only if it succeeds. The batch is not durable before wait returns.
-func (s *store) apply(b *pebble.Batch) error {
-	release, err := s.use()
+// close ends the upkeep, lets go of the journal if the disk lets it, and closes
+// everything. What is not in the tables is in the journal.
+func (s *store) close() error {
+	close(s.stop)
+	s.work.Wait()
+	if s.fault() == nil {
+		if err := s.checkpoint(); err != nil {
+			s.o.Logger.Warn("the tables could not be written on closing: the journal has what they lack", "error", err)
+		}
+	}
+	s.closed.Store(true)
+	err := s.journal.Close()
+	err = errors.Join(err, s.tables.Load().close(), s.lock.Close())
+	s.cache.Unref()
+	return err
+}
+
+// newBatch returns a batch for apply or queue. It belongs to no Pebble, as
+// another may be open when it is applied.
+func (s *store) newBatch() *pebble.Batch { return s.batches.Get().(*pebble.Batch) } //nolint:forcetypeassert // by New
+
+// reuse takes back a batch that was applied.
+func (s *store) reuse(b *pebble.Batch) {
+	b.Reset()
+	s.batches.Put(b)
+}
+
+// apply appends the batch to the journal and applies it to the tables, in the
+// order of calls. It is called under the lock that orders the change of memory,
+// which must be made only if it succeeds. The batch is not durable before wait
+// returns.
+func (s *store) apply(b *pebble.Batch) (journal.Ticket, error) {
+	s.applying.RLock()
+	defer s.applying.RUnlock()
+	if s.closed.Load() {
+		return journal.Ticket{}, errClosed
+	}
+	ticket, err := s.journal.Append(b.Repr())
 	if err != nil {
-		return err
+		return ticket, faultError(err)
 	}
-	defer release()
-	if s.sync.Sync {
-		err = s.db.ApplyNoSyncWait(b, s.sync)
-	} else {
-		err = s.db.Apply(b, s.sync)
+	if err := s.tables.Load().db.Apply(b, pebble.NoSync); err != nil {
+		// The journal has it, the tables do not: no answer is to be trusted.
+		return ticket, s.refuse(rollcall.CodeInternal, true, "the tables refused what the journal took: restart", err)
 	}
-	if err != nil {
-		return s.failed(err)
-	}
-	return nil
+	return ticket, nil
 }
 
 // queue applies a batch that nobody waits for: it is durable with the next
 // sync.
 func (s *store) queue(b *pebble.Batch) error {
-	release, err := s.use()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := s.db.Apply(b, pebble.NoSync); err != nil {
-		return s.failed(err)
-	}
-	return nil
+	_, err := s.apply(b)
+	return err
 }
 
 // put is queue for one record.
 func (s *store) put(k key, v []byte) error {
-	b := s.db.NewBatch()
+	b := s.newBatch()
 	if err := b.Set(k, v, nil); err != nil {
 		return err
 	}
-	return errors.Join(s.queue(b), b.Close())
+	return s.queue(b)
 }
 
-// failed refuses writes from now on, for good: after a failed write or sync
-// nobody can say what is on the disk.
-func (s *store) failed(err error) error {
-	return s.refuse(rollcall.CodeUnavailable, true, "the store cannot be written: restart when the disk is well", err)
-}
-
-// wait returns once the batch is durable, and releases it.
-func (s *store) wait(b *pebble.Batch) error {
-	if s.sync.Sync {
-		if err := b.SyncWait(); err != nil {
-			return s.failed(err)
-		}
+// wait returns once what has the ticket is durable, if commands wait for that.
+func (s *store) wait(t journal.Ticket) error {
+	if !s.always {
+		return nil
 	}
-	return b.Close()
+	if err := t.Wait(); err != nil {
+		return faultError(err)
+	}
+	return nil
+}
+
+// waitFor is wait for a record and all before it.
+func (s *store) waitFor(n uint64) error {
+	if !s.always || n <= s.journal.Durable() {
+		return nil
+	}
+	if err := s.journal.SyncTo(n); err != nil {
+		return faultError(err)
+	}
+	return nil
 }
 
 // write applies a batch and waits for it, where no memory depends on it.
 func (s *store) write(b *pebble.Batch) error {
 	if err := s.writable(); err != nil {
-		return errors.Join(err, b.Close())
-	}
-	if err := s.apply(b); err != nil {
 		return err
 	}
-	return s.wait(b)
+	t, err := s.apply(b)
+	if err != nil {
+		return err
+	}
+	return s.wait(t)
 }
 
 // syncAll makes everything applied so far durable.
 func (s *store) syncAll() error {
-	release, err := s.use()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := s.db.LogData(nil, pebble.Sync); err != nil {
-		return s.failed(err)
+	if err := s.journal.Sync(); err != nil {
+		return faultError(err)
 	}
 	return nil
 }
 
 // get returns a copy of a value; false if the key is not there.
 func (s *store) get(k key) ([]byte, bool, error) {
-	release, err := s.use()
+	db, release, err := s.use()
 	if err != nil {
 		return nil, false, err
 	}
 	defer release()
-	v, closer, err := s.db.Get(k)
+	v, ok, err := getFrom(db, k)
+	return v, ok, storeError(err)
+}
+
+func getFrom(db *pebble.DB, k key) ([]byte, bool, error) {
+	v, closer, err := db.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, storeError(err)
+		return nil, false, err
 	}
-	out := append([]byte(nil), v...)
-	return out, true, storeError(closer.Close())
+	return append([]byte(nil), v...), true, closer.Close()
 }
 
 // anyOf returns the first of some keys that is there. They must ascend and
 // begin with prefix.
 func (s *store) anyOf(prefix key, keys []key) (i int, found bool, err error) {
-	release, err := s.use()
+	db, release, err := s.use()
 	if err != nil {
 		return 0, false, err
 	}
 	defer release()
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefix.after()})
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefix.after()})
 	if err != nil {
 		return 0, false, storeError(err)
 	}
@@ -277,12 +402,12 @@ func (s *store) scan(ctx context.Context, prefix key, fn func(k, v []byte) error
 }
 
 func (s *store) scanRange(ctx context.Context, from, to key, fn func(k, v []byte) error) error {
-	release, err := s.use()
+	db, release, err := s.use()
 	if err != nil {
 		return err
 	}
 	defer release()
-	it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
+	it, err := db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return storeError(err)
 	}

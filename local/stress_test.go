@@ -228,7 +228,7 @@ func (s *stress) settled() {
 	s.Equal(sessions, st.Sessions)
 	uses, edges := 0, 0
 	for _, p := range s.eng.parts {
-		s.Zero(p.unsynced.Load())
+		s.LessOrEqual(p.newest.Load(), s.eng.store.journal.Durable())
 		edges += p.friends.edges
 		for n := range p.dir.Limit() {
 			uses += int(p.uses.Get(n))

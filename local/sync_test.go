@@ -28,6 +28,11 @@ func (f *slowFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.Fi
 	return &slowFile{file, f}, err
 }
 
+func (f *slowFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	file, err := f.FS.OpenReadWrite(name, c, o...)
+	return &slowFile{file, f}, err
+}
+
 // hold keeps a sync until the gate opens.
 func (f *slowFS) hold() (release func()) {
 	select {

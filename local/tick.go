@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/journal"
 )
 
 // reapBudget bounds the sessions one tick reaps in each partition.
@@ -23,7 +24,8 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 		return err
 	}
 	e.outages.tick(now)
-	if err := e.guardSpace(); err != nil {
+	e.store.lookAtSpace()
+	if err := e.store.writable(); err != nil {
 		return err
 	}
 	if err := e.reapAll(ctx, now); err != nil {
@@ -97,22 +99,20 @@ func (e *Engine) flushAll() error {
 	if err := e.visits.flush(); err != nil {
 		return err
 	}
-	b := e.store.db.NewBatch()
-	first, err := e.events.flush(b)
-	defer func() { e.events.settle(first) }()
-	if err != nil {
-		return errors.Join(err, b.Close())
+	b := e.store.newBatch()
+	first, announced, err := e.events.flush(b)
+	stamp, serr := e.outages.put(b, 0)
+	err = errors.Join(err, serr)
+	var t journal.Ticket
+	if err == nil {
+		t, err = e.store.apply(b)
 	}
-	stamp, err := e.outages.put(b, 0)
 	if err != nil {
-		return errors.Join(err, b.Close())
-	}
-	if err := e.store.queue(b); err != nil {
+		e.events.drop(first)
+		e.events.giveBack(announced)
 		return err
 	}
-	if err := b.Close(); err != nil {
-		return err
-	}
+	e.events.applied(first, t.Number)
 	if err := e.store.syncAll(); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (e *Engine) flushAll() error {
 func (p *partition) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.eng.store.db.NewBatch()
+	b := p.eng.store.newBatch()
 	err := p.flushIDs(b)
 	if err == nil {
 		err = p.flushBeats(b)
@@ -136,10 +136,10 @@ func (p *partition) flush() error {
 		err = p.eng.store.queue(b)
 	}
 	if err != nil {
-		return errors.Join(err, b.Close())
+		return err
 	}
 	p.flushedIDs()
-	return b.Close()
+	return nil
 }
 
 // defaultMinDelta is how many entries are never worth a snapshot.
@@ -288,7 +288,7 @@ const trimBudget = 10_000
 func (e *Engine) trim(ctx context.Context, now int64) error {
 	e.flush.Lock() // an erasure rewrites events: none may be trimmed between its read and its write
 	defer e.flush.Unlock()
-	b := e.store.db.NewBatch()
+	b := e.store.newBatch()
 	err := errors.Join(
 		e.trimEnded(ctx, b, now-ms(e.settings.EndedKeep)),
 		e.trimRetries(ctx, b, now-ms(e.settings.RetryKeep)),
@@ -298,12 +298,9 @@ func (e *Engine) trim(ctx context.Context, now int64) error {
 		return errors.Join(err, b.Close())
 	}
 	if b.Empty() {
-		return b.Close()
+		return nil
 	}
-	if err := e.store.queue(b); err != nil {
-		return err
-	}
-	return b.Close()
+	return e.store.queue(b)
 }
 
 func (e *Engine) trimEnded(ctx context.Context, b *pebble.Batch, line int64) error {
@@ -357,7 +354,7 @@ func (e *Engine) trimBans(now int64) error {
 func (p *partition) trimBans(now int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.eng.store.db.NewBatch()
+	b := p.eng.store.newBatch()
 	var err error
 	for k, ban := range p.users.bans {
 		if ban.Until.UnixMilli() <= p.at(now) {

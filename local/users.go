@@ -331,7 +331,7 @@ func (p *partition) dropBan(k rollcall.BanKey) error {
 	if _, ok := p.users.bans[k]; !ok {
 		return nil
 	}
-	b := p.eng.store.db.NewBatch()
+	b := p.eng.store.newBatch()
 	err := b.Delete(banKey(p.index, k), nil)
 	if err == nil {
 		err = p.eng.store.queue(b)

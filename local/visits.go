@@ -178,7 +178,7 @@ func (v *visits) forget(by time.Time) error {
 	if line <= v.forgot {
 		return nil
 	}
-	b := v.store.db.NewBatch()
+	b := v.store.newBatch()
 	for _, one := range v.names {
 		if one.oldest >= line {
 			continue
@@ -228,13 +228,13 @@ func (v *visits) memory() (names, bytes int) {
 
 // load finds the names in the store, and the first and last hour of each.
 func (v *visits) load() error {
-	release, err := v.store.use()
+	db, release, err := v.store.use()
 	if err != nil {
 		return err
 	}
 	defer release()
 	table := newKey(tabVisit, 1)
-	it, err := v.store.db.NewIter(&pebble.IterOptions{LowerBound: table, UpperBound: table.after()})
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: table, UpperBound: table.after()})
 	if err != nil {
 		return storeError(err)
 	}

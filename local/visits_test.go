@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/axiomhq/hyperloglog"
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
@@ -98,7 +97,9 @@ func TestVisitorsNotedAgainAreNotWrittenAgain(t *testing.T) {
 			some = some[now:]
 		}
 		r.NoError(r.eng.Flush(r.ctx))
-		r.NoError(r.eng.store.db.Delete(k, pebble.NoSync))
+		b := r.eng.store.newBatch()
+		r.NoError(b.Delete(k, nil))
+		r.NoError(r.eng.store.queue(b))
 		r.visit("", numbers(0, 10)...)
 		r.NoError(r.eng.Flush(r.ctx))
 		_, stored, err := r.eng.store.get(k)

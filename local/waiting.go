@@ -95,24 +95,32 @@ func (l *eventLog) announceTo(aud audience, typ rollcall.EventType, at int64, us
 	l.waiting.add(l.keep, typ, at, []byte(user), aud)
 }
 
-// flush adds the presence events that wait to a batch and returns what to
-// settle.
-func (l *eventLog) flush(b *pebble.Batch) (first uint64, err error) {
+// flush adds the presence events that wait to a batch and returns the first, and
+// what to give back if the batch is not applied.
+func (l *eventLog) flush(b *pebble.Batch) (first uint64, w waiting, err error) {
 	l.mu.Lock()
-	w := l.waiting
+	w = l.waiting
 	l.waiting = waiting{}
 	l.mu.Unlock()
 	if w.n == 0 {
-		return 0, nil
+		return 0, w, nil
 	}
 	first = l.take(w.n, presenceFamily)
 	seq := first
 	for _, r := range w.records {
 		if err := b.Set(presEventKey(seq), r.b, nil); err != nil {
-			l.settle(first)
-			return 0, err
+			return first, w, err
 		}
 		seq += uint64(r.n)
 	}
-	return first, nil
+	return first, w, nil
+}
+
+// giveBack lets presence events wait again that could not be flushed.
+func (l *eventLog) giveBack(w waiting) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.records = append(w.records, l.waiting.records...)
+	w.n += l.waiting.n
+	l.waiting = w
 }

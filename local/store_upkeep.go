@@ -1,0 +1,255 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// maxJournal bounds the journal: past it writes are refused until the tables
+// have caught up.
+const maxJournal = 1 << 30
+
+// The distances between attempts to open the tables again.
+const (
+	firstReopen = 10 * time.Millisecond
+	lastReopen  = time.Second
+)
+
+// signal wakes the upkeep.
+func (s *store) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// upkeep writes tables and lets go of the journal when it has grown by a
+// segment, and opens the tables again when the disk failed under them.
+func (s *store) upkeep() {
+	retry := firstReopen
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.wake:
+		case <-timer.C:
+		}
+		if s.faults[tablesFault].Load() == nil {
+			if err := s.checkpoint(); err != nil && s.faults[tablesFault].Load() == nil {
+				s.o.Logger.Warn("the tables could not be written: trying again", "error", err)
+				timer.Reset(lastReopen)
+			}
+			retry = firstReopen
+			continue
+		}
+		if err := s.reopen(); err != nil {
+			s.o.Logger.Debug("store: the tables cannot be opened again yet", "error", err)
+			timer.Reset(retry)
+			retry = min(2*retry, lastReopen)
+		}
+	}
+}
+
+// checkpoint writes what the tables have in memory to disk and lets go of the
+// segments of the journal that hold nothing else.
+func (s *store) checkpoint() error {
+	s.checkpoints.Lock()
+	defer s.checkpoints.Unlock()
+	t := s.tables.Load()
+	t.using.RLock()
+	defer t.using.RUnlock()
+	// Nobody is between journal and tables now: they have the last record.
+	s.applying.Lock()
+	n := s.journal.Last()
+	s.applying.Unlock()
+	if n == t.noted {
+		return s.journal.Release(n)
+	}
+	if err := t.note(n); err != nil {
+		return err
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	t.noted = n
+	return s.journal.Release(n)
+}
+
+// beforeTable waits, before a table is made, until the journal has all that may
+// get into it. It gives up if the tables do.
+func (s *store) beforeTable(f *tableFS) {
+	for wait := firstReopen; s.journal != nil; wait = min(2*wait, lastReopen) {
+		if s.journal.Sync() == nil {
+			return
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+			continue
+		case <-f.frozen:
+		case <-f.dead:
+		case <-s.stop:
+			f.close() // the journal cannot be written, and will not be
+			f.die()
+		}
+		timer.Stop()
+		return
+	}
+}
+
+// reopen replaces tables that the disk failed under by ones opened anew. Reads
+// go on with the old ones until the new ones have everything.
+func (s *store) reopen() error {
+	if err := s.journal.Err(); err != nil {
+		return err // what the tables lack is read from the journal
+	}
+	t, err := s.openTables(forTakeover)
+	if err != nil {
+		return err
+	}
+	if _, err = t.replay(s); err == nil {
+		err = s.swap(t)
+	}
+	if err != nil {
+		t.fs.die()
+		_ = t.close() // nothing of it is needed
+		return err
+	}
+	return nil
+}
+
+// swap brings new tables up to the last record and puts them into the place of
+// the old ones.
+func (s *store) swap(t *tables) error {
+	old := s.tables.Load()
+	s.applying.Lock()
+	err := s.journal.Sync()
+	if err == nil {
+		_, err = t.replay(s)
+	}
+	if last := s.journal.Last(); err == nil && t.reached < last {
+		err = fmt.Errorf("the journal ends with record %d, not %d", t.reached, last)
+	}
+	if err == nil {
+		t.fs.live()
+		s.tables.Store(t)
+		s.faults[tablesFault].Store(nil)
+	}
+	s.applying.Unlock()
+	if err != nil {
+		return err
+	}
+	s.o.Logger.Info("the disk can be written again: the tables were opened anew")
+	old.fs.die()
+	if err := old.close(); err != nil {
+		s.o.Logger.Debug("store: closing the old tables", "error", err)
+	}
+	t.fs.release()
+	s.signal()
+	return nil
+}
+
+// tableFault is told when the disk failed under the tables.
+func (s *store) tableFault(err error) {
+	fault := faultError(err)
+	s.faults[tablesFault].Store(fault)
+	s.o.Logger.Error("writing tables failed: writes are refused until the disk is well", "error", err)
+	s.signal()
+}
+
+// journalFault is told when the journal fails, and with nil when it is well.
+func (s *store) journalFault(err error) {
+	if err == nil {
+		s.faults[journalFault].Store(nil)
+		s.o.Logger.Info("the journal is written again")
+		s.signal()
+		return
+	}
+	s.faults[journalFault].Store(faultError(err))
+	s.o.Logger.Error("writing the journal failed: writes are refused until the disk is well", "error", err)
+}
+
+// compact leaves nothing of what was deleted in the tables, the journal, or in
+// files kept to be written over.
+func (s *store) compact(ctx context.Context) error {
+	t := s.tables.Load()
+	db, release, err := s.use()
+	if err != nil {
+		return err
+	}
+	if err = s.checkpoint(); err == nil {
+		err = db.Compact(ctx, []byte{0}, []byte{0xff}, true)
+	}
+	release()
+	if err == nil && s.tables.Load() != t {
+		err = errFrozen // another was opened meanwhile, which is not compacted
+	}
+	if err != nil {
+		return faultError(err)
+	}
+	for _, step := range []func() error{
+		s.journal.Purge, s.journal.Replace, func() error { return s.journal.Release(s.tables.Load().noted) }, s.journal.Purge,
+	} {
+		if err := step(); err != nil {
+			return faultError(err)
+		}
+	}
+	return nil
+}
+
+// refusal is why writes are refused.
+type refusal struct {
+	err   *rollcall.Error
+	final bool // only a new start can help
+}
+
+// fault returns how the disk fails, nil if it does not.
+func (s *store) fault() error {
+	for i := range s.faults {
+		if err := s.faults[i].Load(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errTablesBehind = &rollcall.Error{
+	Code: rollcall.CodeUnavailable, Detail: "the disk is slower than what is to be written: writes are refused until the tables have caught up",
+}
+
+// writable returns why writes are refused, if they are.
+func (s *store) writable() error {
+	if err := s.fault(); err != nil {
+		return err
+	}
+	s.guardSpace()
+	if r := s.refusing.Load(); r != nil {
+		return r.err
+	}
+	if s.journal.Bytes() > maxJournal {
+		s.signal()
+		return errTablesBehind
+	}
+	return nil
+}
+
+// refuse makes every later write fail with code, until allow, or for good.
+func (s *store) refuse(code rollcall.Code, final bool, detail string, err error) error {
+	r := &refusal{err: &rollcall.Error{Code: code, Detail: detail, Err: err}, final: final}
+	if old := s.refusing.Load(); old == nil || !old.final {
+		s.refusing.Store(r)
+	}
+	return r.err
+}
+
+// allow ends a refusal that was not final.
+func (s *store) allow() {
+	if r := s.refusing.Load(); r != nil && !r.final {
+		s.refusing.CompareAndSwap(r, nil)
+	}
+}

@@ -1,0 +1,293 @@
+package local
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// tableFS stands between Pebble and the disk. Pebble ends the process when it
+// cannot write its manifest, and repeats other failed work without a pause. But
+// nothing that it writes is needed: the journal has what its tables lack. So
+// when a change of the disk fails, the file system freezes: what failed, and
+// every later change, waits, while reads go on. Then another Pebble is opened
+// from the disk and the journal, and this one dies: it is told that its changes
+// succeeded, and none reaches the disk. To what is on disk that is a power cut
+// at the instant of the fault.
+type tableFS struct {
+	vfs.FS
+	before func() // called before a table is made
+	fault  func(error)
+
+	changing sync.RWMutex // held for reading during a change of the disk
+	state    atomic.Int32
+	reading  bool          // dead from the beginning
+	frozen   chan struct{} // closed when a fault has frozen it
+	dead     chan struct{} // closed when it has died
+
+	mu    sync.Mutex
+	keep  bool     // files are removed later, as another Pebble still reads them
+	later []string // these
+}
+
+// The states of a tableFS.
+const (
+	fsOpening int32 = iota // errors are returned
+	fsLive                 // an error freezes
+	fsClosing              // an error kills
+	fsFrozen
+	fsDead
+)
+
+func newTableFS(fs vfs.FS, keep bool, fault func(error)) *tableFS {
+	return &tableFS{FS: fs, keep: keep, fault: fault, frozen: make(chan struct{}), dead: make(chan struct{})}
+}
+
+// live makes later faults freeze the file system.
+func (f *tableFS) live() { f.state.CompareAndSwap(fsOpening, fsLive) }
+
+// close makes later faults kill it, as nobody is left to wake what waits, and
+// kills it if it is frozen.
+func (f *tableFS) close() {
+	if !f.state.CompareAndSwap(fsLive, fsClosing) && !f.state.CompareAndSwap(fsOpening, fsClosing) {
+		f.die()
+	}
+}
+
+// die ends every wait; nothing reaches the disk any more.
+func (f *tableFS) die() {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	if f.state.Swap(fsDead) != fsDead {
+		close(f.dead)
+	}
+}
+
+// freeze stops every change of the disk after a fault.
+func (f *tableFS) freeze(err error) {
+	if f.state.Load() == fsClosing {
+		f.die()
+		return
+	}
+	f.changing.Lock()
+	first := f.state.CompareAndSwap(fsLive, fsFrozen)
+	f.changing.Unlock()
+	if first {
+		close(f.frozen)
+		f.fault(err)
+	}
+}
+
+// change carries out an operation that changes the disk. done is false if the
+// file system has died: the caller is to be told that it went well.
+func (f *tableFS) change(op func() error) (done bool, err error) {
+	for {
+		f.changing.RLock()
+		switch f.state.Load() {
+		case fsDead:
+			f.changing.RUnlock()
+			return false, nil
+		case fsFrozen:
+			f.changing.RUnlock()
+			<-f.dead
+			return false, nil
+		}
+		err := op()
+		f.changing.RUnlock()
+		if err == nil || f.state.Load() == fsOpening {
+			return true, err
+		}
+		f.freeze(err)
+	}
+}
+
+func (f *tableFS) file(open func() (vfs.File, error)) (vfs.File, error) {
+	var file vfs.File
+	done, err := f.change(func() (err error) {
+		file, err = open()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !done {
+		return &tableFile{lostFile{}, f}, nil
+	}
+	return &tableFile{file, f}, nil
+}
+
+// Create implements vfs.FS.
+func (f *tableFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.state.Load() != fsOpening {
+		f.before()
+	}
+	return f.file(func() (vfs.File, error) { return f.FS.Create(name, c) })
+}
+
+// OpenReadWrite implements vfs.FS.
+func (f *tableFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	return f.file(func() (vfs.File, error) { return f.FS.OpenReadWrite(name, c, o...) })
+}
+
+// ReuseForWrite implements vfs.FS.
+func (f *tableFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.file(func() (vfs.File, error) { return f.FS.ReuseForWrite(from, to, c) })
+}
+
+// OpenDir implements vfs.FS: a directory is opened to be synced.
+func (f *tableFS) OpenDir(name string) (vfs.File, error) {
+	return f.file(func() (vfs.File, error) { return f.FS.OpenDir(name) })
+}
+
+// Link implements vfs.FS.
+func (f *tableFS) Link(from, to string) error {
+	_, err := f.change(func() error { return f.FS.Link(from, to) })
+	return err
+}
+
+// Rename implements vfs.FS.
+func (f *tableFS) Rename(from, to string) error {
+	_, err := f.change(func() error { return f.FS.Rename(from, to) })
+	return err
+}
+
+// MkdirAll implements vfs.FS.
+func (f *tableFS) MkdirAll(dir string, perm os.FileMode) error {
+	_, err := f.change(func() error { return f.FS.MkdirAll(dir, perm) })
+	return err
+}
+
+// Remove implements vfs.FS. That a file cannot be removed is no fault.
+func (f *tableFS) Remove(name string) error {
+	f.mu.Lock()
+	if f.keep {
+		f.later = append(f.later, name)
+		f.mu.Unlock()
+		return nil
+	}
+	f.mu.Unlock()
+	var failed error
+	_, _ = f.change(func() error {
+		failed = f.FS.Remove(name)
+		return nil
+	})
+	return failed
+}
+
+// release removes the files that were kept, now that nobody reads them.
+func (f *tableFS) release() {
+	f.mu.Lock()
+	later := f.later
+	f.keep, f.later = false, nil
+	f.mu.Unlock()
+	for _, name := range later {
+		_ = f.Remove(name) // else the next opening does it
+	}
+}
+
+// The attempts to open a file when no descriptor is left.
+const (
+	openAttempts = 6
+	openWait     = 10 * time.Millisecond
+)
+
+// Open implements vfs.FS. It waits a little for a free descriptor, as Pebble
+// repeats compactions that fail without a pause.
+func (f *tableFS) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
+	for try := 0; ; try++ {
+		file, err := f.FS.Open(name, o...)
+		if try == openAttempts || !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+			return file, err
+		}
+		t := time.NewTimer(openWait << try)
+		select {
+		case <-t.C:
+		case <-f.dead:
+			t.Stop()
+		}
+	}
+}
+
+// Lock implements vfs.FS: the store has the directory locked.
+func (*tableFS) Lock(string) (io.Closer, error) { return lostFile{}, nil }
+
+// Unwrap implements vfs.FS.
+func (f *tableFS) Unwrap() vfs.FS { return f.FS }
+
+// tableFile is a file that Pebble writes.
+type tableFile struct {
+	vfs.File
+	fs *tableFS
+}
+
+func (f *tableFile) write(b []byte, write func() (int, error)) (n int, err error) {
+	done, err := f.fs.change(func() (err error) {
+		n, err = write()
+		return err
+	})
+	if !done {
+		return len(b), nil
+	}
+	return n, err
+}
+
+func (f *tableFile) Write(b []byte) (int, error) {
+	return f.write(b, func() (int, error) { return f.File.Write(b) })
+}
+
+func (f *tableFile) WriteAt(b []byte, at int64) (int, error) {
+	return f.write(b, func() (int, error) { return f.File.WriteAt(b, at) })
+}
+
+func (f *tableFile) Preallocate(at, n int64) error {
+	_, err := f.fs.change(func() error { return f.File.Preallocate(at, n) })
+	return err
+}
+
+func (f *tableFile) Sync() error {
+	_, err := f.fs.change(f.File.Sync)
+	return err
+}
+
+func (f *tableFile) SyncData() error {
+	_, err := f.fs.change(f.File.SyncData)
+	return err
+}
+
+func (f *tableFile) SyncTo(n int64) (full bool, err error) {
+	_, err = f.fs.change(func() (err error) {
+		full, err = f.File.SyncTo(n)
+		return err
+	})
+	return full, err
+}
+
+// Close implements vfs.File. Everything that matters has been synced before.
+func (f *tableFile) Close() error {
+	if err := f.File.Close(); f.fs.state.Load() == fsOpening {
+		return err
+	}
+	return nil
+}
+
+// lostFile is a file of a dead file system.
+type lostFile struct{}
+
+func (lostFile) Close() error                           { return nil }
+func (lostFile) Read([]byte) (int, error)               { return 0, io.EOF }
+func (lostFile) ReadAt([]byte, int64) (int, error)      { return 0, io.EOF }
+func (lostFile) Write(b []byte) (int, error)            { return len(b), nil }
+func (lostFile) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
+func (lostFile) Preallocate(int64, int64) error         { return nil }
+func (lostFile) Stat() (vfs.FileInfo, error)            { return nil, os.ErrNotExist }
+func (lostFile) Sync() error                            { return nil }
+func (lostFile) SyncTo(int64) (bool, error)             { return true, nil }
+func (lostFile) SyncData() error                        { return nil }
+func (lostFile) Prefetch(int64, int64) error            { return nil }
+func (lostFile) Fd() uintptr                            { return vfs.InvalidFd }
