@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -35,13 +36,13 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 // quiet reports whether what is logged comes from tables that were given up.
 func (l pebbleLogger) quiet() bool { return l.fs != nil && l.fs.state.Load() == fsDead }
 
-// Fatalf is called when a rule of Pebble's own is broken. It is not called for
-// faults of the disk, which tableFS keeps from it, except on opening, which then
-// fails.
+// Fatalf is called when a rule of Pebble's own is broken, but not for faults of
+// the disk, which tableFS keeps from it.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if !l.fatal(text) {
-		return
+	if l.quiet() {
+		l.log.Debug("store: " + text)
+		runtime.Goexit()
 	}
 	l.log.Error("store: " + text)
 	fmt.Fprintln(os.Stderr, "rollcall: the store failed and the process must end:", text)

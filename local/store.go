@@ -61,6 +61,7 @@ type store struct {
 	batches sync.Pool
 
 	checkpoints sync.Mutex // one at a time
+	swapping    sync.Mutex // orders faults of tables and their coming into use
 
 	work sync.WaitGroup
 	stop chan struct{}
@@ -139,8 +140,9 @@ func (s *store) start() error {
 	if err := s.journal.Release(t.noted); err != nil {
 		return errors.Join(openError("opened", err), s.journal.Close(), t.close())
 	}
-	t.fs.live()
-	s.tables.Store(t)
+	if err := s.install(t); err != nil {
+		return errors.Join(openError("opened", err), s.journal.Close(), t.close())
+	}
 	s.work.Go(s.upkeep)
 	return nil
 }

@@ -136,9 +136,7 @@ func (s *store) swap(t *tables) error {
 		err = fmt.Errorf("the journal ends with record %d, not %d", t.reached, last)
 	}
 	if err == nil {
-		t.fs.live()
-		s.tables.Store(t)
-		s.faults[tablesFault].Store(nil)
+		err = s.install(t)
 	}
 	s.applying.Unlock()
 	if err != nil {
@@ -154,12 +152,29 @@ func (s *store) swap(t *tables) error {
 	return nil
 }
 
-// tableFault is told when the disk failed under the tables.
-func (s *store) tableFault(err error) {
-	fault := faultError(err)
-	s.faults[tablesFault].Store(fault)
+// tableFault is told when the disk failed under tables.
+func (s *store) tableFault(t *tables, err error) {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	t.cause.Store(faultError(err))
+	if s.tables.Load() != t { // it is being opened, which fails by this
+		return
+	}
+	s.faults[tablesFault].Store(t.cause.Load())
 	s.o.Logger.Error("writing tables failed: writes are refused until the disk is well", "error", err)
 	s.signal()
+}
+
+// install puts tables into use, unless the disk has failed under them too.
+func (s *store) install(t *tables) error {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	if cause := t.cause.Load(); cause != nil {
+		return cause
+	}
+	s.tables.Store(t)
+	s.faults[tablesFault].Store(nil)
+	return nil
 }
 
 // journalFault is told when the journal fails, and with nil when it is well.

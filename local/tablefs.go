@@ -27,7 +27,6 @@ type tableFS struct {
 
 	changing sync.RWMutex // held for reading during a change of the disk
 	state    atomic.Int32
-	reading  bool          // dead from the beginning
 	frozen   chan struct{} // closed when a fault has frozen it
 	dead     chan struct{} // closed when it has died
 
@@ -38,24 +37,20 @@ type tableFS struct {
 
 // The states of a tableFS.
 const (
-	fsOpening int32 = iota // errors are returned
-	fsLive                 // an error freezes
+	fsLive    int32 = iota // an error freezes
 	fsClosing              // an error kills
 	fsFrozen
 	fsDead
 )
 
-func newTableFS(fs vfs.FS, keep bool, fault func(error)) *tableFS {
-	return &tableFS{FS: fs, keep: keep, fault: fault, frozen: make(chan struct{}), dead: make(chan struct{})}
+func newTableFS(fs vfs.FS, keep bool) *tableFS {
+	return &tableFS{FS: fs, keep: keep, frozen: make(chan struct{}), dead: make(chan struct{})}
 }
-
-// live makes later faults freeze the file system.
-func (f *tableFS) live() { f.state.CompareAndSwap(fsOpening, fsLive) }
 
 // close makes later faults kill it, as nobody is left to wake what waits, and
 // kills it if it is frozen.
 func (f *tableFS) close() {
-	if !f.state.CompareAndSwap(fsLive, fsClosing) && !f.state.CompareAndSwap(fsOpening, fsClosing) {
+	if !f.state.CompareAndSwap(fsLive, fsClosing) {
 		f.die()
 	}
 }
@@ -79,8 +74,8 @@ func (f *tableFS) freeze(err error) {
 	first := f.state.CompareAndSwap(fsLive, fsFrozen)
 	f.changing.Unlock()
 	if first {
-		close(f.frozen)
 		f.fault(err)
+		close(f.frozen)
 	}
 }
 
@@ -100,8 +95,8 @@ func (f *tableFS) change(op func() error) (done bool, err error) {
 		}
 		err := op()
 		f.changing.RUnlock()
-		if err == nil || f.state.Load() == fsOpening {
-			return true, err
+		if err == nil {
+			return true, nil
 		}
 		f.freeze(err)
 	}
@@ -124,9 +119,7 @@ func (f *tableFS) file(open func() (vfs.File, error)) (vfs.File, error) {
 
 // Create implements vfs.FS.
 func (f *tableFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if f.state.Load() != fsOpening {
-		f.before()
-	}
+	f.before()
 	return f.file(func() (vfs.File, error) { return f.FS.Create(name, c) })
 }
 
@@ -270,9 +263,7 @@ func (f *tableFile) SyncTo(n int64) (full bool, err error) {
 
 // Close implements vfs.File. Everything that matters has been synced before.
 func (f *tableFile) Close() error {
-	if err := f.File.Close(); f.fs.state.Load() == fsOpening {
-		return err
-	}
+	_ = f.File.Close()
 	return nil
 }
 

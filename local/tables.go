@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 
+	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/journal"
 )
 
@@ -21,6 +22,8 @@ type tables struct {
 	fs      *tableFS
 	noted   uint64 // the record of the journal up to which the disk has everything
 	reached uint64 // up to which replay has come
+
+	cause atomic.Pointer[rollcall.Error] // of the disk's failure
 
 	using sync.RWMutex // held for reading while db is in use, for writing to close it
 	shut  bool
@@ -43,9 +46,10 @@ const (
 	forReading          // nothing reaches the disk
 )
 
-func (s *store) openTables(what purpose) (t *tables, err error) {
-	t = &tables{fs: newTableFS(s.o.fs, what == forTakeover, s.tableFault)}
+func (s *store) openTables(what purpose) (*tables, error) {
+	t := &tables{fs: newTableFS(s.o.fs, what == forTakeover)}
 	t.fs.before = func() { s.beforeTable(t.fs) }
+	t.fs.fault = func(err error) { s.tableFault(t, err) }
 	logger := pebbleLogger{s.o.Logger, t.fs, s.notices}
 	opts := &pebble.Options{
 		FS:                          t.fs,
@@ -62,24 +66,14 @@ func (s *store) openTables(what purpose) (t *tables, err error) {
 	}
 	if what == forReading {
 		t.fs.die()
-		t.fs.reading = true
 		// All of the journal stays in memory, as no table can be written.
 		opts.MemTableSize, opts.DisableAutomaticCompactions, opts.ErrorIfNotExists = maxJournal, true, true
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	// Pebble calls Fatalf when it cannot write while it opens.
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case openFailure:
-			t, err = nil, errors.New(string(r))
-		default:
-			panic(r)
-		}
-	}()
-	if t.db, err = pebble.Open(s.dir, opts); err != nil {
+	var err error
+	if t.db, err = t.open(s.dir, opts); err != nil {
 		return nil, err
 	}
 	v, ok, err := getFrom(t.db, metaKey(metaApplied))
@@ -96,8 +90,29 @@ func (s *store) openTables(what purpose) (t *tables, err error) {
 	return t, nil
 }
 
-// openFailure is what Fatalf says while Pebble opens.
-type openFailure string
+// open opens Pebble. If the disk fails meanwhile, that is the error: Pebble is
+// told that all is well, and closed.
+func (t *tables) open(dir string, o *pebble.Options) (db *pebble.DB, err error) {
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		err = errFrozen // in case Fatalf ends this goroutine
+		db, err = pebble.Open(dir, o)
+	}()
+	select {
+	case <-opened:
+	case <-t.fs.frozen:
+		t.fs.die()
+		<-opened
+	}
+	if cause := t.cause.Load(); cause != nil {
+		if t.fs.die(); err == nil {
+			_ = db.Close() // nothing of it is needed
+		}
+		return nil, cause
+	}
+	return db, err
+}
 
 // replayBytes is how much of the journal is applied at once.
 const replayBytes = 1 << 20
@@ -153,10 +168,18 @@ func (t *tables) flush() error {
 	case <-t.fs.frozen:
 	case <-t.fs.dead:
 	}
-	if s := t.fs.state.Load(); s == fsFrozen || s == fsDead {
-		return errFrozen
+	return t.well()
+}
+
+// well returns an error if the disk failed under the tables.
+func (t *tables) well() error {
+	if s := t.fs.state.Load(); s != fsFrozen && s != fsDead {
+		return nil
 	}
-	return nil
+	if cause := t.cause.Load(); cause != nil {
+		return cause
+	}
+	return errFrozen
 }
 
 // close waits for all that uses the tables and closes them.
@@ -169,22 +192,4 @@ func (t *tables) close() error {
 	}
 	t.shut = true
 	return t.db.Close()
-}
-
-// fatal is what Pebble calls when it cannot go on.
-func (l pebbleLogger) fatal(text string) (ends bool) {
-	if l.fs == nil {
-		return true
-	}
-	switch l.fs.state.Load() {
-	case fsOpening:
-		panic(openFailure(text))
-	case fsDead:
-		if l.fs.reading {
-			panic(openFailure(text))
-		}
-		l.log.Debug("store: " + text)
-		runtime.Goexit()
-	}
-	return true
 }

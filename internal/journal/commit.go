@@ -199,15 +199,14 @@ func (j *Journal) rotate(room int64) error {
 func (j *Journal) Release(n uint64) error {
 	j.files.Lock()
 	defer j.files.Unlock()
+	var free []string
 	for len(j.segments) > 1 && j.segments[1].first <= n+1 {
 		s := j.segments[0]
 		name := path.Join(j.o.Dir, s.name)
 		var err error
-		if s.size == j.o.SegmentBytes && len(j.free) < keptFree {
-			free := s.name + freeSuffix
-			if err = j.o.FS.Rename(name, path.Join(j.o.Dir, free)); err == nil {
-				j.free = append(j.free, free)
-			}
+		if s.size == j.o.SegmentBytes && len(j.free)+len(free) < keptFree {
+			free = append(free, s.name+freeSuffix)
+			err = j.o.FS.Rename(name, path.Join(j.o.Dir, s.name+freeSuffix))
 		} else {
 			err = ignoreMissing(j.o.FS.Remove(name))
 		}
@@ -217,6 +216,15 @@ func (j *Journal) Release(n uint64) error {
 		j.segments = j.segments[1:]
 		j.bytes.Add(-s.size)
 	}
+	if len(free) == 0 {
+		return nil
+	}
+	// Only once the new names are durable may a file be written over: under its
+	// old one it would be a damaged segment.
+	if err := syncDir(j.o.FS, j.o.Dir); err != nil {
+		return err
+	}
+	j.free = append(j.free, free...)
 	return nil
 }
 
