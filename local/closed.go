@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -63,6 +62,7 @@ type closedDays struct {
 
 	mu      sync.Mutex
 	figures map[dayID]closedFigures
+	written map[dayID]bool // days whose figures the store may have, also those dropped since
 	reopens uint64 // how often marks changed a day that may be kept
 }
 
@@ -111,6 +111,14 @@ func (c *closedDays) reopenFrom(b *pebble.Batch, day int32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reopens++
+	for id := range c.written {
+		if _, here := c.figures[id]; here || id.day < day {
+			continue
+		}
+		if err := c.drop(b, id); err != nil {
+			return err
+		}
+	}
 	for id := range c.figures {
 		if id.day < day {
 			continue
@@ -123,12 +131,8 @@ func (c *closedDays) reopenFrom(b *pebble.Batch, day int32) error {
 }
 
 func (c *closedDays) drop(b *pebble.Batch, id dayID) error {
-	f, ok := c.figures[id]
-	if !ok {
-		return nil
-	}
-	delete(c.figures, id)
-	if f.stored {
+	delete(c.figures, id) // if the batch is not applied, they are computed anew
+	if c.written[id] {
 		return b.Delete(closedKey(id), nil)
 	}
 	return nil
@@ -137,7 +141,7 @@ func (c *closedDays) drop(b *pebble.Batch, id dayID) error {
 // keep keeps figures unless marks changed since asOf, and stores them if asked.
 func (c *closedDays) keep(st *store, asOf uint64, kind uint8, from int32, some []closedFigures, lasting bool) (kept bool, err error) {
 	b := st.newBatch()
-	defer func() { err = errors.Join(err, b.Close()) }()
+	made := make(map[dayID]closedFigures)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reopens != asOf {
@@ -161,14 +165,22 @@ func (c *closedDays) keep(st *store, asOf uint64, kind uint8, from int32, some [
 				return false, err
 			}
 		}
+		made[id] = f
+	}
+	if !b.Empty() {
+		if err := st.queue(b); err != nil {
+			return false, err
+		}
+	}
+	for id, f := range made {
+		if f.stored {
+			c.written[id] = true
+		}
 		if f.stored || len(c.figures) < maxClosed {
 			c.figures[id] = f
 		}
 	}
-	if b.Empty() {
-		return true, nil
-	}
-	return true, st.queue(b)
+	return true, nil
 }
 
 func (c *closedDays) memory() int {

@@ -75,7 +75,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	}
 	e.store, e.kinds.store, e.visits = st, st, newVisits(st)
 	e.departed.days = make(map[dayID]bool)
-	e.kept.figures = make(map[dayID]closedFigures)
+	e.kept.figures, e.kept.written = make(map[dayID]closedFigures), make(map[dayID]bool)
 	e.scratch.New = func() any { return new(beatScratch) }
 	if err := e.load(); err != nil {
 		return nil, errors.Join(err, st.close())
