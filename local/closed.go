@@ -63,7 +63,7 @@ type closedDays struct {
 	mu      sync.Mutex
 	figures map[dayID]closedFigures
 	written map[dayID]bool // days whose figures the store may have, also those dropped since
-	reopens uint64 // how often marks changed a day that may be kept
+	reopens uint64         // how often marks changed a day that may be kept
 }
 
 // lookup returns what is kept of some days.
