@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"strings"
 )
 
@@ -76,4 +77,12 @@ func (r *Roll) banKey(user string) BanKey {
 // HMAC-SHA-256(secret, "beat" ‖ 0 ‖ session id). It is kept nowhere.
 func (r *Roll) BeatKey(id SessionID) [sha256.Size]byte {
 	return r.keyed("beat", id[:])
+}
+
+// Pseudonym returns what stands for a user where the user is not to be named,
+// such as in logs: 16 hex digits keyed with the secret. Who has neither secret
+// nor guess learns nothing from it; who has both can tell whether it fits.
+func (r *Roll) Pseudonym(user string) string {
+	sum := r.keyed("pseudonym", []byte(user))
+	return hex.EncodeToString(sum[:8])
 }

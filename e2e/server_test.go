@@ -58,7 +58,7 @@ func start(t *testing.T, binary, dir string, flags ...string) *server {
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{ //nolint:gosec // our own binary
 		"serve",
 		"--data-dir", dir, "--listen", "127.0.0.1:0", "--admin-key", adminKey,
-		"--rate-limits-key", "off", "--rate-limits-address", "off", "--rate-limits-failures", "off",
+		"--rate-limits-key", "off", "--rate-limits-session", "off", "--rate-limits-failures", "off",
 	}, flags...)...)
 	s := &server{t: t, cmd: cmd}
 	s.cmd.Stderr = &s.stderr

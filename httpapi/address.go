@@ -28,24 +28,43 @@ func (o *Options) trusts(addr netip.Addr) bool {
 // hop is trusted to tell the truth about the one before.
 func (o *Options) clientOf(r *http.Request, peer netip.Addr) netip.Addr {
 	client := peer
+	if !o.trusts(client) {
+		return client // the common case: nothing to read
+	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && o.trusts(client); i-- {
-		addr, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
+		addr, ok := parseHop(strings.TrimSpace(hops[i]))
+		if !ok {
 			break
 		}
-		client = addr.Unmap().WithZone("")
+		client = addr
 	}
 	return client
 }
 
+// parseHop reads an address as proxies write them: alone, in brackets, or with a
+// port.
+func parseHop(text string) (netip.Addr, bool) {
+	if ap, err := netip.ParseAddrPort(text); err == nil {
+		return ap.Addr().Unmap().WithZone(""), true
+	}
+	if n := len(text); n > 2 && text[0] == '[' && text[n-1] == ']' {
+		text = text[1 : n-1]
+	}
+	addr, err := netip.ParseAddr(text)
+	return addr.Unmap().WithZone(""), err == nil
+}
+
 // limitKey names who shares an address's allowance: for IPv6 the whole /64, as
 // one client commonly has that many addresses.
-func limitKey(addr netip.Addr) string {
+func limitKey(addr netip.Addr) netip.Prefix {
+	bits := addr.BitLen()
 	if addr.Is6() {
-		if p, err := addr.Prefix(64); err == nil {
-			return p.String()
-		}
+		bits = 64
 	}
-	return addr.String()
+	p, err := addr.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{} // no address, such as of a Unix socket
+	}
+	return p
 }

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -25,13 +23,10 @@ const (
 	schemeCookie  = "cookie"
 )
 
-// bodyReadTimeout is how long a client may take to send a body.
-const bodyReadTimeout = 30 * time.Second
-
 func (s *Server) newAPI() huma.API {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	registry.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[problem]())
-	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal} // the gate has checked the text
 	api := humago.New(gated{s}, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -86,7 +81,7 @@ func (s *Server) describe(op *huma.Operation) *Route {
 		op.Security = []map[string][]string{{schemeKey: {}}}
 	}
 	op.MaxBodyBytes = route.maxBody() + 1 // huma refuses bodies that reach the limit
-	op.BodyReadTimeout = bodyReadTimeout
+	op.BodyReadTimeout = -1               // the body has been read by then
 	return route
 }
 
@@ -102,6 +97,7 @@ type body[T any] struct{ Body T }
 // register adds a route whose input is I and whose answer is a T.
 func register[I, T any](s *Server, op huma.Operation, handle func(context.Context, *I) (T, error)) {
 	s.describe(&op)
+	takesBody[I](s, &op)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*body[T], error) {
 		v, err := handle(ctx, in)
 		if err != nil {
@@ -111,9 +107,17 @@ func register[I, T any](s *Server, op huma.Operation, handle func(context.Contex
 	})
 }
 
+// takesBody tells a route's gate the shape of the body that an input holds.
+func takesBody[I any](s *Server, op *huma.Operation) {
+	if f, ok := reflect.TypeFor[I]().FieldByName("Body"); ok {
+		s.gateOf(op.Method + " " + op.Path).body = shapeOf(f.Type)
+	}
+}
+
 // registerQuiet adds a route that answers 204, without a body.
 func registerQuiet[I any](s *Server, op huma.Operation, handle func(context.Context, *I) error) {
 	s.describe(&op)
+	takesBody[I](s, &op)
 	op.DefaultStatus = http.StatusNoContent
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*struct{}, error) {
 		if err := handle(ctx, in); err != nil {
@@ -142,7 +146,13 @@ func (s *Server) schema(v any) *huma.Schema {
 	return s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(v), true, "")
 }
 
-// jsonContent describes a JSON body of v's type.
+// jsonBody describes a JSON body of v's type, and has the route's gate check it.
+func (s *Server) jsonBody(op *huma.Operation, v any) *huma.RequestBody {
+	s.gateOf(op.Method + " " + op.Path).body = shapeOf(reflect.TypeOf(v))
+	return &huma.RequestBody{Content: s.jsonContent(v)}
+}
+
+// jsonContent describes JSON of v's type.
 func (s *Server) jsonContent(v any) map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{jsonType: {Schema: s.schema(v)}}
 }
@@ -158,18 +168,6 @@ func operations(doc *huma.OpenAPI) []*huma.Operation {
 		}
 	}
 	return out
-}
-
-// unmarshal refuses what encoding/json would quietly repair: text that is not
-// UTF-8 would let two ids become one.
-func unmarshal(data []byte, v any) error {
-	if !utf8.Valid(data) {
-		return errors.New("is not valid UTF-8")
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("is not valid JSON: %w", err)
-	}
-	return nil
 }
 
 // humaContext lets answer embed the interface beside its method Context.
@@ -207,8 +205,6 @@ func requestError(m *huma.ErrorModel, op *huma.Operation) *rollcall.Error {
 	switch {
 	case m.Status == http.StatusRequestEntityTooLarge:
 		errors.As(tooLarge(op.MaxBodyBytes-1), &e)
-	case m.Status == http.StatusRequestTimeout:
-		e.Detail = fmt.Sprintf("did not arrive within %v", bodyReadTimeout)
 	case len(m.Errors) > 0:
 		first := m.Errors[0] // its Value is not shown: it may be a secret
 		e.Field, e.Detail = fieldOf(first), first.Message

@@ -74,6 +74,6 @@ func TestArchiveMetrics(t *testing.T) {
 	metrics.Archived(rollcall.ArchiveRun{State: rollcall.RunCompleted, StartedAt: noon, RowsWritten: 7, DaysDropped: 2}, true)
 	metrics.Archived(rollcall.ArchiveRun{State: rollcall.RunCompleted, StartedAt: noon.Add(-time.Hour), RowsWritten: 70}, false)
 	shown(`rollcall_archive_runs_total{state="completed"} 1`, `rollcall_archive_runs_total{state="failed"} 1`,
-		"rollcall_archive_rows_written_total 12", "rollcall_archive_days_departed_total 2",
+		"rollcall_archive_rows_written_total 12", "rollcall_archive_offloads_total 2",
 		"rollcall_archive_last_success_timestamp_seconds 1.770120000789e+09")
 }

@@ -26,7 +26,7 @@ func newArchiveMetrics() *archiveMetrics {
 			Name: "rollcall_archive_rows_written_total", Help: "User-months that this server copied into the archive.",
 		}),
 		days: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "rollcall_archive_days_departed_total", Help: "Days that left the hot store in runs of this server.",
+			Name: "rollcall_archive_offloads_total", Help: "Days that left the hot store in runs of this server.",
 		}),
 	}
 	for _, state := range []rollcall.ArchiveState{rollcall.RunCompleted, rollcall.RunFailed} {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/rollcall/rollcall"
 )
@@ -63,10 +64,15 @@ func (s *Server) putBan(ctx context.Context, in *putBanInput) (newBan, error) {
 	if err != nil {
 		return newBan{}, err
 	}
+	s.security.act(ctx, "banned", s.whom(in.User), slog.String("for", d.String()), slog.Int("ended", res.Ended))
 	set, err := view.BanOf(ctx, in.User)
 	return newBan{BanRecord: banOf(set), Ended: res.Ended}, err
 }
 
 func (s *Server) liftBan(ctx context.Context, in *UserInput) error {
-	return s.view(ctx).Unban(ctx, in.User)
+	err := s.view(ctx).Unban(ctx, in.User)
+	if err == nil {
+		s.security.act(ctx, "ban_lifted", s.whom(in.User))
+	}
+	return err
 }

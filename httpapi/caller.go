@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"mime"
+	"net/http"
 	"net/netip"
 	"net/url"
 
@@ -14,7 +16,9 @@ type caller struct {
 	requestID string
 	peer      netip.Addr // the other end of the connection
 	addr      netip.Addr // the client: peer, or whom a trusted proxy speaks for
-	query     url.Values
+	gate      *gate      // of the route; nil before it is found
+	query     url.Values // checked by the gate
+	body      []byte     // as JSON, checked by the gate
 
 	role    rollcall.Role    // of the API key; "" without one
 	key     rollcall.APIKey  // zero with AuthOff
@@ -45,6 +49,27 @@ func (c *caller) actor() string {
 	default:
 		return "local"
 	}
+}
+
+// actorID names the caller in lines of the log, where names of keys, which
+// anyone may choose, have no place.
+func (c *caller) actorID() string {
+	switch {
+	case c.key.ID != "":
+		return "key " + c.key.ID
+	case c.role != "":
+		return "local"
+	case c.session.User != "":
+		return "self"
+	default:
+		return "nobody"
+	}
+}
+
+// streams reports whether the body is a text of any length instead of JSON.
+func streams(r *http.Request) bool {
+	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return mediaType == textType
 }
 
 // need refuses callers below a role; what says which part of the request asks

@@ -4,11 +4,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,12 +20,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(withCaller(r.Context(), c))
 	own := *r.URL // the path is rewritten, and is not ours
 	r.URL = &own
-	rec := &recorder{ResponseWriter: w}
-	rec.Header().Set("X-Request-Id", c.requestID)
+	out, in := newOutgoing(w), receive(w, r)
+	out.Header().Set("X-Request-Id", c.requestID)
 	start := time.Now()
-	defer func() { s.opts.Metrics.request(r, rec.status, time.Since(start)) }()
-	defer s.recoverPanic(rec, r)
-	s.enter(rec, r)
+	s.answer(out, r)
+	s.opts.Metrics.request(r, out.status, time.Since(start))
+	s.faults.succeeded(r.Pattern, out.status)
+	in.finish()
+}
+
+// answer is enter, and answers also where a handler panics.
+func (s *Server) answer(w *outgoing, r *http.Request) {
+	defer s.recoverPanic(w, r)
+	s.enter(w, r)
 }
 
 func newRequestID() string {
@@ -47,57 +52,14 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if s.cors(w, r) {
-		return
-	}
 	if err := exactPath(r.URL); err != nil {
 		s.fail(w, r, err)
 		return
 	}
+	if s.cors(w, r) {
+		return
+	}
 	s.mux.ServeHTTP(w, r)
-}
-
-// checkLoopback keeps pages of other sites, and names that resolve to this
-// machine, from a server that asks nobody for a key.
-func (s *Server) checkLoopback(r *http.Request) error {
-	if s.opts.Auth != AuthOff {
-		return nil
-	}
-	if !isLoopbackHost(r.Host) {
-		return forbidden("without keys only loopback is served: Host must be localhost or a loopback address")
-	}
-	for _, origin := range r.Header.Values("Origin") {
-		u, err := url.Parse(origin)
-		if err != nil || !isLoopbackHost(u.Host) {
-			return forbidden("without keys only loopback is served: Origin must be localhost or a loopback address")
-		}
-	}
-	return nil
-}
-
-// cors lets the pages of CORSOrigins in and reports whether the request was a
-// preflight, which is answered with that.
-func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
-	if len(s.opts.CORSOrigins) == 0 {
-		return false
-	}
-	h := w.Header()
-	h.Add("Vary", "Origin")
-	origin := r.Header.Get("Origin")
-	if !slices.Contains(s.opts.CORSOrigins, origin) {
-		return false
-	}
-	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Allow-Credentials", "true")
-	h.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id, Rollcall-User, Rollcall-Session, Rollcall-Kind")
-	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		return false
-	}
-	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key")
-	h.Set("Access-Control-Max-Age", "600")
-	w.WriteHeader(http.StatusNoContent)
-	return true
 }
 
 // exactPath encodes each segment of the path once more, so that http.ServeMux
@@ -142,7 +104,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, &rollcall.Error{Code: codeMethod, Field: "method", Detail: "this path takes " + strings.Join(allowed, ", ")})
 }
 
-func (s *Server) recoverPanic(w *recorder, r *http.Request) {
+func (s *Server) recoverPanic(w *outgoing, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -150,32 +112,8 @@ func (s *Server) recoverPanic(w *recorder, r *http.Request) {
 	if v == http.ErrAbortHandler { //nolint:errorlint // a value net/http compares just so
 		panic(v)
 	}
-	s.opts.Logger.LogAttrs(r.Context(), slog.LevelError, "panic",
-		slog.String("request", callerOf(r.Context()).requestID), slog.Any("value", v), slog.String("stack", string(debug.Stack())))
+	s.faults.panicked(r.Context(), v, debug.Stack())
 	if w.status == 0 {
 		s.fail(w, r, &rollcall.Error{Code: rollcall.CodeInternal, Err: fmt.Errorf("panic: %v", v)})
 	}
 }
-
-// recorder remembers the status of the answer.
-type recorder struct {
-	http.ResponseWriter
-	status int // 0 until the header is written
-}
-
-func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *recorder) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	return w.ResponseWriter.Write(b)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"log/slog"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,7 +28,9 @@ func TestWithoutKeysOnlyLoopbackIsServed(t *testing.T) {
 	}
 	for _, host := range []string{"localhost", "localhost:8080", "127.0.0.1:8080", "127.8.8.8", "[::1]:8080", "[::1]"} {
 		require.Equal(t, 200, call(host, ""), host)
-		require.Equal(t, 200, call(host, "http://localhost:3000"), host)
+		require.Equal(t, 200, call(host, "http://"+host), "the server's own page")
+		require.Equal(t, 403, call(host, "http://localhost:3000"), "another port is another site")
+		require.Equal(t, 403, call(host, "https://"+host), "so is another scheme")
 	}
 	for _, host := range []string{"example.com", "localhost.example.com", "192.0.2.1", "127.0.0.1.nip.io:80", "", "[::2]:80"} {
 		require.Equal(t, 403, call(host, ""), host)
@@ -54,6 +57,7 @@ func TestWithoutKeysEveryoneIsAdministrator(t *testing.T) {
 	}
 	require.Equal(t, 200, call("POST", "/v1/kicks", `{"all":true}`))
 	require.Equal(t, 200, call("GET", "/v1/keys", ""))
+	require.Equal(t, 403, call("POST", "/v1/keys", `{"role":"admin"}`), "a key would go on working once auth is on")
 	require.Equal(t, 200, call("POST", "/v1/touch", `{"sessions":["x"]}`))
 	require.Equal(t, 401, call("GET", "/v1/verify", ""), "a session is still a session")
 	require.Equal(t, 401, call("GET", "/v1/me/sessions", ""))
@@ -75,12 +79,19 @@ func TestCORS(t *testing.T) {
 	require.Equal(t, 405, status)
 	require.Empty(t, allowed)
 
-	r := s.request("writer", "POST", "/v1/beats", `{"users":["a"]}`)
-	r.Header.Set("Origin", "https://app.example")
-	w := s.serve(r)
-	require.Equal(t, 200, w.Code)
-	require.Equal(t, "https://app.example", w.Header().Get("Access-Control-Allow-Origin"))
-	require.Equal(t, "Origin", w.Header().Get("Vary"))
+	call := func(method, target, body string) http.Header {
+		r := s.request("writer", method, target, body)
+		r.Header.Set("Origin", "https://app.example")
+		w := s.serve(r)
+		require.Equal(t, "Origin", w.Header().Get("Vary"))
+		return w.Header()
+	}
+	require.Equal(t, "https://app.example", call("POST", "/v1/touch", `{"sessions":[]}`).Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "https://app.example", call("GET", "/v1/me/sessions", "").Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "https://app.example", call("DELETE", "/v1/me/sessions/x", "").Get("Access-Control-Allow-Origin"))
+	for _, target := range []string{"/v1/sessions", "/v1/verify", "/v1/keys", "/metrics", "/nowhere"} {
+		require.Empty(t, call("GET", target, "").Get("Access-Control-Allow-Origin"), "pages call touch and me only, not %s", target)
+	}
 }
 
 func TestMetricsCountCommandsRequestsAndWhatTheEngineHolds(t *testing.T) {

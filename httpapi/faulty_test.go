@@ -50,6 +50,10 @@ func (f *faulty) Lookup(context.Context, time.Time, rollcall.Ref, rollcall.Viewe
 
 func (f *faulty) Known(context.Context, time.Time) (int, error) { return 0, f.err }
 
+func (f *faulty) Count(context.Context, time.Time, time.Duration, rollcall.Viewer) (int, error) {
+	return 0, f.err
+}
+
 func (f *faulty) Beat(context.Context, time.Time, []string) error { return f.err }
 
 func (f *faulty) End(context.Context, time.Time, rollcall.EndCommand) (rollcall.EndResult, error) {

@@ -1,10 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,12 +13,12 @@ import (
 
 // Filter keeps the sessions that meet all its conditions.
 type Filter struct {
-	User        string  `json:"user,omitempty" query:"user"`
-	Kind        string  `json:"kind,omitempty" query:"kind"`
-	App         string  `json:"app,omitempty" query:"app"`
-	Device      string  `json:"device,omitempty" query:"device"`
-	IP          string  `json:"ip,omitempty" query:"ip" doc:"an address or a CIDR range" example:"10.0.0.0/8"`
-	Name        string  `json:"name,omitempty" query:"name" doc:"a prefix of the name, case-folded"`
+	User        string  `json:"user,omitempty" query:"user" given:"filled"`
+	Kind        string  `json:"kind,omitempty" query:"kind" given:"filled"`
+	App         string  `json:"app,omitempty" query:"app" given:"filled"`
+	Device      string  `json:"device,omitempty" query:"device" given:"filled"`
+	IP          string  `json:"ip,omitempty" query:"ip" given:"filled" doc:"an address or a CIDR range" example:"10.0.0.0/8"`
+	Name        string  `json:"name,omitempty" query:"name" given:"filled" doc:"a prefix of the name, case-folded"`
 	LoginAfter  instant `json:"login_after,omitempty" query:"login_after" doc:"login_at at or after"`
 	LoginBefore instant `json:"login_before,omitempty" query:"login_before" doc:"login_at before"`
 	SeenWithin  span    `json:"seen_within,omitempty" query:"seen_within" doc:"seen_at at most so long ago"`
@@ -64,7 +63,7 @@ func attrsOf(query url.Values) map[string]string {
 type Conditions struct {
 	Filter
 	Users []string          `json:"users,omitempty" nullable:"false" maxItems:"1000" doc:"any of these users"`
-	Attrs map[string]string `json:"attrs,omitempty" doc:"all of these attributes; attr.<key> says the same"`
+	Attrs map[string]string `json:"attrs,omitempty" given:"filled" doc:"all of these attributes; attr.<key> says the same"`
 }
 
 func (c *Conditions) domain(path string) (rollcall.SessionFilter, error) {
@@ -93,10 +92,11 @@ type filterBody struct {
 // Schema describes the conditions, and that attr.<key> is among them.
 func (filterBody) Schema(r huma.Registry) *huma.Schema { return attrSchema(r, Conditions{}) }
 
+func (filterBody) jsonShape() *shape { return attrShape(Conditions{}) }
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *filterBody) UnmarshalJSON(data []byte) error {
-	attrs, err := decodeAttrs(data, &f.Conditions)
-	f.Attrs, f.err = merged(f.Attrs, attrs), err
+	f.err = decodeAttrs(data, &f.Conditions, &f.Attrs)
 	return nil
 }
 
@@ -109,37 +109,38 @@ type listBody struct {
 // ListFields are the whole query of a list of sessions.
 type ListFields struct {
 	Conditions
-	Sort   string `json:"sort,omitempty" enum:"-login_at,login_at,-seen_at"`
+	Sort   string `json:"sort,omitempty" given:"filled" enum:"-login_at,login_at,-seen_at"`
 	Limit  *int   `json:"limit,omitempty" minimum:"0" maximum:"1000" doc:"items on a page, 20 unless said; 0 for the total only"`
 	Page   int    `json:"page,omitempty" minimum:"1"`
-	Cursor string `json:"cursor,omitempty"`
+	Cursor string `json:"cursor,omitempty" given:"filled"`
 }
 
 // Schema describes the fields, and that attr.<key> is among them.
 func (listBody) Schema(r huma.Registry) *huma.Schema { return attrSchema(r, ListFields{}) }
 
+func (listBody) jsonShape() *shape { return attrShape(ListFields{}) }
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *listBody) UnmarshalJSON(data []byte) error {
-	attrs, err := decodeAttrs(data, &b.ListFields)
-	b.Attrs, b.err = merged(b.Attrs, attrs), err
+	b.err = decodeAttrs(data, &b.ListFields, &b.Attrs)
 	return nil
 }
 
-func merged(attrs, more map[string]string) map[string]string {
-	if attrs == nil {
-		return more
-	}
-	maps.Copy(attrs, more)
-	return attrs
+// attrShape is the shape of v's type with fields attr.<key> besides.
+func attrShape(v any) *shape {
+	s := shapeOf(reflect.TypeOf(v))
+	s.prefix, s.items = attrPrefix, &shape{word: "a string"}
+	return s
 }
 
-// decodeAttrs reads the fields attr.<key> of an object, and all others into v.
-func decodeAttrs(data []byte, v any) (map[string]string, error) {
+// decodeAttrs reads an object into v, and its fields attr.<key> into attrs, a
+// field of v.
+func decodeAttrs(data []byte, v any, attrs *map[string]string) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, decodeError(err)
+		return decodeError(err)
 	}
-	attrs := make(map[string]string)
+	more := make(map[string]string)
 	for name, raw := range fields {
 		key, ok := strings.CutPrefix(name, attrPrefix)
 		if !ok {
@@ -147,22 +148,26 @@ func decodeAttrs(data []byte, v any) (map[string]string, error) {
 		}
 		var value string
 		if err := json.Unmarshal(raw, &value); err != nil {
-			return nil, rollcall.Invalid(clip(name), "must be a string")
+			return rollcall.Invalid(clip(name), "must be a string")
 		}
-		attrs[key] = value
+		more[key] = value
 		delete(fields, name)
 	}
 	rest, err := json.Marshal(fields)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	dec := json.NewDecoder(bytes.NewReader(rest))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return nil, decodeError(err)
+	if err := json.Unmarshal(rest, v); err != nil {
+		return decodeError(err)
 	}
-	if len(attrs) == 0 {
-		return nil, nil
+	for key, value := range more {
+		if _, twice := (*attrs)[key]; twice {
+			return rollcall.Invalid(clip(attrPrefix+key), "is given twice: here and in attrs")
+		}
+		if *attrs == nil {
+			*attrs = make(map[string]string, len(more))
+		}
+		(*attrs)[key] = value
 	}
-	return attrs, nil
+	return nil
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -21,6 +23,7 @@ type gate struct {
 	queries   []string // the query parameters the route knows
 	attrs     bool     // and those that begin with "attr."
 	bodyTypes []string // the media types it takes; none if it takes no body
+	body      *shape   // of its JSON body; nil if it takes none
 }
 
 // attrParam stands in the OpenAPI document for all parameters attr.<key>.
@@ -55,16 +58,54 @@ func (s *Server) guard(g *gate, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		g.decodePath(r)
 		c := callerOf(r.Context())
-		if err := s.admit(g, c, r); err != nil {
-			s.fail(w, r, err)
-			return
+		c.gate = g
+		// Who calls is decided before anything is read or decoded: strangers
+		// get a few kilobytes and no work.
+		err := s.admit(g, c, r)
+		if err == nil {
+			err = g.check(c, r)
 		}
-		if err := g.check(c, r); err != nil {
+		if err == nil {
+			err = g.takeBody(c, r)
+		}
+		if err != nil {
+			s.turnedAway(c, err)
 			s.fail(w, r, err)
 			return
 		}
 		next(w, r)
 	}
+}
+
+// takeBody reads a JSON body into memory and checks it, so that handlers decode
+// what has been found to be strict.
+func (g *gate) takeBody(c *caller, r *http.Request) error {
+	if g.body == nil || streams(r) {
+		return nil
+	}
+	data, err := readBody(r, g.bodyLimit(c))
+	if err != nil {
+		return err
+	}
+	if len(data) > 0 {
+		if err := checkJSON(data, g.body); err != nil {
+			return err
+		}
+	}
+	c.body = data
+	r.Body = io.NopCloser(bytes.NewReader(data)) // for huma, which reads for itself
+	return nil
+}
+
+// maxStrangerBody is the largest body of callers without an API key, in bytes.
+// It holds a token, and there is nothing else for them to say.
+const maxStrangerBody = 4 << 10
+
+func (g *gate) bodyLimit(c *caller) int64 {
+	if c.role == "" {
+		return maxStrangerBody
+	}
+	return g.maxBody()
 }
 
 // decodePath undoes what exactPath did to the route's parameters.
@@ -128,17 +169,34 @@ func (s *Server) admitUser(g *gate, c *caller, r *http.Request) error {
 	if g.Keys != "" && s.opts.Auth == AuthOff {
 		c.role = rollcall.RoleAdmin
 	}
-	if g.PerAddress {
-		if err := s.perAddress.take(limitKey(c.addr), time.Now()); err != nil {
-			return err
-		}
-	}
 	if !g.Live {
 		return nil
 	}
-	session, err := s.live(r, rollcall.SessionRef{Token: c.token})
-	c.session = session
+	var err error
+	c.session, err = s.ofSession(c.token, func() (rollcall.Session, error) {
+		return s.live(r, rollcall.SessionRef{Token: c.token})
+	})
 	return err
+}
+
+// ofSession runs an end user's own request under the allowance of the session
+// that the token belongs to. A token that was never known has none: live and
+// failure charge it to its address, so that nobody there can use up the
+// allowance of others.
+func (s *Server) ofSession(token string, run func() (rollcall.Session, error)) (rollcall.Session, error) {
+	hash, ok := rollcall.HashToken(token)
+	if !ok {
+		return run()
+	}
+	who, now := [sessionHashSize]byte(hash.Sum[:]), time.Now()
+	if err := s.perSession.takeKnown(who, now); err != nil {
+		return rollcall.Session{}, err
+	}
+	session, err := run()
+	if err == nil || rollcall.CodeOf(err) == rollcall.CodeSessionEnded {
+		s.perSession.know(who, now)
+	}
+	return session, err
 }
 
 // live verifies a session, and counts what was never one as a failure of the
@@ -158,6 +216,7 @@ func (s *Server) failure(c *caller, err error) error {
 	if rollcall.CodeOf(err) != rollcall.CodeUnauthenticated {
 		return err
 	}
+	s.security.authenticationFailed(c)
 	if limited := s.failures.take(limitKey(c.addr), time.Now()); limited != nil {
 		return limited
 	}
@@ -166,8 +225,8 @@ func (s *Server) failure(c *caller, err error) error {
 
 // cookieToken returns the token in the verify cookie, if there is one. As
 // browsers send cookies on their own, the request must come from a page of the
-// same origin; a touch may also come from one of CORSOrigins. A reverse proxy
-// that verifies has its own rules.
+// same origin or of one of CORSOrigins. A reverse proxy that verifies has its
+// own rules.
 func (s *Server) cookieToken(g *gate, r *http.Request) (string, error) {
 	if s.opts.VerifyCookie == "" {
 		return "", nil
@@ -176,16 +235,12 @@ func (s *Server) cookieToken(g *gate, r *http.Request) (string, error) {
 	if err != nil {
 		return "", nil //nolint:nilerr // there is one error only: no such cookie
 	}
-	if !g.PerAddress {
+	if !g.Pages {
 		return cookie.Value, nil
-	}
-	protection := s.sameOrigin
-	if g.Keys != "" {
-		protection = s.corsOrigin
 	}
 	unsafe := *r
 	unsafe.Method = http.MethodPost // reading is refused across origins as well
-	if err := protection.Check(&unsafe); err != nil {
+	if err := s.crossOrigin.Check(&unsafe); err != nil {
 		return "", forbidden("a page of another origin may not use this cookie")
 	}
 	return cookie.Value, nil
@@ -213,6 +268,8 @@ func (g *gate) check(c *caller, r *http.Request) error {
 			return rollcall.Invalid(clip(name), "is not a query parameter of this route")
 		case len(values) > 1:
 			return rollcall.Invalid(clip(name), "is given %d times, once is the limit", len(values))
+		case values[0] == "" && !strings.HasPrefix(name, attrPrefix):
+			return rollcall.Invalid(clip(name), "is given but empty: leave it out, or say which")
 		}
 	}
 	c.query = query
@@ -228,15 +285,12 @@ func (g *gate) checkBody(r *http.Request) error {
 		return nil
 	}
 	header := r.Header.Get("Content-Type")
-	if header == "" {
-		return nil // taken for JSON
+	if header == "" || r.ContentLength == 0 {
+		return nil // taken for JSON, or nothing to take
 	}
 	mediaType, _, err := mime.ParseMediaType(header)
 	if err != nil || !slices.Contains(g.bodyTypes, mediaType) {
 		return rollcall.Invalid("content-type", "must be %s, is %.60q", strings.Join(g.bodyTypes, " or "), header)
-	}
-	if r.ContentLength > g.maxBody() && mediaType == jsonType {
-		return tooLarge(g.maxBody())
 	}
 	return nil
 }

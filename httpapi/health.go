@@ -12,6 +12,9 @@ type health struct {
 	Status string `json:"status" example:"ok"`
 }
 
+// errDraining marks the answer of a server that is about to stop.
+var errDraining = errors.New("draining")
+
 func (s *Server) registerHealth() {
 	register(s, op("GET /healthz", "healthz", "Operation", "Whether the process answers"), s.healthz)
 	register(s, op("GET /readyz", "readyz", "Operation", "Whether reads and writes work, and new requests are welcome"), s.readyz)
@@ -23,7 +26,7 @@ func (s *Server) healthz(context.Context, *struct{}) (health, error) {
 
 func (s *Server) readyz(ctx context.Context, _ *struct{}) (health, error) {
 	if s.draining.Load() {
-		return health{}, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "shutting down"}
+		return health{}, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "shutting down", Err: errDraining}
 	}
 	err := s.roll.Ready(ctx)
 	if err == nil {

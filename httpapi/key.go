@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/rollcall/rollcall"
@@ -52,6 +53,9 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (items[KeyRecord], e
 }
 
 func (s *Server) createKey(ctx context.Context, in *createKeyInput) (newKey, error) {
+	if s.opts.Auth == AuthOff {
+		return newKey{}, forbidden("no keys are made while auth is off: they would go on working once it is on")
+	}
 	ttl, err := in.Body.TTL.parse("ttl")
 	if err != nil {
 		return newKey{}, err
@@ -60,9 +64,16 @@ func (s *Server) createKey(ctx context.Context, in *createKeyInput) (newKey, err
 		return newKey{}, rollcall.Invalid("ttl", "must be at least 1s")
 	}
 	made, text, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: in.Body.Name, Role: in.Body.Role, TTL: ttl})
+	if err == nil {
+		s.security.act(ctx, "key_made", slog.String("key", made.ID), slog.String("role", string(made.Role)), slog.String("ttl", ttl.String()))
+	}
 	return newKey{KeyRecord: keyOf(made), Key: text}, err
 }
 
 func (s *Server) revokeKey(ctx context.Context, in *keyInput) error {
-	return s.roll.RevokeKey(ctx, in.ID)
+	err := s.roll.RevokeKey(ctx, in.ID)
+	if err == nil {
+		s.security.act(ctx, "key_revoked", slog.String("key", in.ID))
+	}
+	return err
 }

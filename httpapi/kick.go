@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/rollcall/rollcall"
 )
 
 type kickRequest struct {
-	Session string      `json:"session,omitempty" doc:"this session"`
-	User    string      `json:"user,omitempty" doc:"this user's sessions"`
-	Device  string      `json:"device,omitempty" doc:"with user: only those of this device class"`
-	Except  string      `json:"except,omitempty" doc:"with user: all but this session"`
+	Session string      `json:"session,omitempty" given:"filled" doc:"this session"`
+	User    string      `json:"user,omitempty" given:"filled" doc:"this user's sessions"`
+	Device  string      `json:"device,omitempty" given:"filled" doc:"with user: only those of this device class"`
+	Except  string      `json:"except,omitempty" given:"filled" doc:"with user: all but this session"`
 	Filter  *filterBody `json:"filter,omitempty" doc:"all sessions that meet these conditions"`
 	All     bool        `json:"all,omitempty" doc:"every session"`
 	Reason  string      `json:"reason,omitempty" doc:"shown to the client, ≤ 256 bytes"`
@@ -51,10 +52,32 @@ func (s *Server) kick(ctx context.Context, in *kickInput) (ended, error) {
 	}
 	k.Actor = c.actor()
 	res, err := s.view(ctx).Kick(ctx, k)
+	s.noteKick(ctx, k, res, err)
 	if err != nil && res.Ended > 0 {
 		return ended{}, cutShort(err, res.Ended)
 	}
 	return endedOf(res), err
+}
+
+// noteKick writes the line of a kick of many, or with a ban; also of one that
+// was cut short.
+func (s *Server) noteKick(ctx context.Context, k rollcall.Kick, res rollcall.EndResult, err error) {
+	many := k.Filter != nil || k.All
+	if k.DryRun || (err != nil && res.Ended == 0) || (!many && k.Ban == 0) {
+		return
+	}
+	attrs := []slog.Attr{slog.Int("ended", res.Ended)}
+	if k.Ban > 0 {
+		attrs = append(attrs, slog.String("for", k.Ban.String()))
+	}
+	switch {
+	case k.All:
+		s.security.act(ctx, "kicked_all", attrs...)
+	case many:
+		s.security.act(ctx, "kicked_by_filter", attrs...)
+	default:
+		s.security.act(ctx, "banned", append(attrs, s.whom(k.User))...)
+	}
 }
 
 // cutShort tells the caller how far a kick got before it failed.

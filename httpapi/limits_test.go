@@ -67,12 +67,14 @@ func TestFailuresAreLimitedPerAddress(t *testing.T) {
 	require.Equal(t, 429, s.serve(r).Code, "keys are credentials too")
 }
 
-func TestEndUsersAreLimitedPerAddress(t *testing.T) {
-	s := newSite(t, func(o *httpapi.Options) { o.RateLimits.Address = slow(2) })
+func TestSessionsHaveAnAllowanceEach(t *testing.T) {
+	s := newSite(t, func(o *httpapi.Options) { o.RateLimits.Session = slow(2) })
 	token := s.loginUser("u")
 	s.ok(200, token, "POST", "/v1/touch", "")
 	s.ok(200, token, "GET", "/v1/me/sessions", "")
 	s.refused(429, rollcall.CodeRateLimited, token, "POST", "/v1/touch", "")
+	s.refused(429, rollcall.CodeRateLimited, "", "POST", "/v1/touch", `{"token":"`+token+`"}`)
+	s.ok(200, s.loginUser("v"), "POST", "/v1/touch", "")
 	s.ok(200, token, "GET", "/v1/verify", "")
 	s.ok(200, "writer", "POST", "/v1/touch", `{"sessions":[]}`)
 }

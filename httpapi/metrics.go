@@ -1,15 +1,19 @@
 package httpapi
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+	"golang.org/x/time/rate"
 
 	"github.com/rollcall/rollcall"
 )
@@ -23,6 +27,7 @@ type Metrics struct {
 	commandSeconds *prometheus.HistogramVec
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
+	refusals       *prometheus.CounterVec
 	archive        *archiveMetrics
 }
 
@@ -38,18 +43,21 @@ func NewMetrics(reg *prometheus.Registry) (*Metrics, error) {
 		}, []string{"command", "code"}),
 		commandSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rollcall_command_seconds", Help: "How long commands took.",
-			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 12),
+			Buckets: []float64{1e-5, 1e-4, 1e-3, 1e-2, 1e-1},
 		}, []string{"command"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_http_requests_total", Help: "HTTP requests by route and status.",
 		}, []string{"route", "status"}),
 		requestSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rollcall_http_request_seconds", Help: "How long HTTP requests took.",
-			Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
-		}, []string{"route"}),
+			Name: "rollcall_http_request_seconds", Help: "How long HTTP requests took: verify, touch, beat, login, and others.",
+			Buckets: []float64{1e-4, 1e-3, 1e-2, 1e-1, 1},
+		}, []string{"class"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_refused_callers_total", Help: "Requests refused for who made them: with a credential that is not known, or with one that may not.",
+		}, []string{"event"}),
 		archive: newArchiveMetrics(),
 	}
-	own := append(m.archive.collectors(), m.commands, m.commandSeconds, m.requests, m.requestSeconds)
+	own := append(m.archive.collectors(), m.commands, m.commandSeconds, m.requests, m.requestSeconds, m.refusals)
 	if reg == nil {
 		m.registry = prometheus.NewRegistry()
 		own = append(own, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -84,7 +92,24 @@ func (m *Metrics) request(r *http.Request, status int, took time.Duration) {
 		status = http.StatusOK // what net/http sends for a handler that wrote nothing
 	}
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
-	m.requestSeconds.WithLabelValues(route).Observe(took.Seconds())
+	m.requestSeconds.WithLabelValues(classOf(route)).Observe(took.Seconds())
+}
+
+// classOf puts routes into few classes: a histogram of each route would be most
+// of what /metrics has to say.
+func classOf(route string) string {
+	switch route {
+	case "GET /v1/verify", "POST /v1/verify":
+		return "verify"
+	case "POST /v1/touch":
+		return "touch"
+	case "POST /v1/beats":
+		return "beat"
+	case "POST /v1/sessions":
+		return "login"
+	default:
+		return "other"
+	}
 }
 
 func (s *Server) registerMetrics() {
@@ -95,41 +120,60 @@ func (s *Server) registerMetrics() {
 	s.registerPlain(metrics, s.metrics)
 }
 
-// metrics shows the registry, and what the engine holds at this moment.
+// metrics shows the registry, and what the engine holds.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	gatherers := prometheus.Gatherers{s.opts.Metrics.registry}
-	if stats, err := s.roll.Stats(r.Context()); err == nil {
-		gatherers = append(gatherers, gaugesOf(stats))
+	text, err := s.page.text(func() ([]byte, error) { return s.gather(r.Context()) })
+	if err != nil {
+		s.fail(w, r, err)
+		return
 	}
-	promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	w.Header().Set("Content-Type", string(metricsFormat))
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text) // the client has gone if this fails
 }
 
-// gaugesOf gathers what an engine holds.
-func gaugesOf(stats rollcall.Stats) prometheus.Gatherer {
-	reg := prometheus.NewRegistry()
-	refusing := 0
-	if stats.Refusing != "" {
-		refusing = 1
+// metricsPage is the text of /metrics. It needs no key, so it is made anew up to
+// a rate; beyond that, whoever asks shares the last one, which costs nothing more
+// however many ask, or do not read the answer.
+type metricsPage struct {
+	allowed *rate.Limiter
+	mu      sync.Mutex
+	last    []byte
+}
+
+func newMetricsPage() *metricsPage {
+	const perSecond, burst = 2, 20
+	return &metricsPage{allowed: rate.NewLimiter(perSecond, burst)}
+}
+
+func (p *metricsPage) text(gather func() ([]byte, error)) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last != nil && !p.allowed.Allow() {
+		return p.last, nil
 	}
-	for _, g := range []struct {
-		name, help string
-		value      float64
-	}{
-		{"users", "Users in the id directory.", float64(stats.Users)},
-		{"known_users", "Users with a last-seen time.", float64(stats.Known)},
-		{"sessions", "Live sessions.", float64(stats.Sessions)},
-		{"friends", "Directed edges between users.", float64(stats.Friends)},
-		{"bans", "Bans in force.", float64(stats.Bans)},
-		{"visit_names", "Names that visitors are counted of.", float64(stats.VisitNames)},
-		{"outages", "Outages recorded.", float64(stats.Outages)},
-		{"memory_bytes", "Memory of the engine's structures.", float64(stats.MemoryBytes())},
-		{"disk_bytes", "Size of the data directory.", float64(stats.DiskBytes)},
-		{"refusing_writes", "1 while writes are refused.", float64(refusing)},
-		{"clock_offset_seconds", "How far the clock that decides is ahead of this machine's.", stats.ClockOffset.Seconds()},
-	} {
-		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "rollcall_" + g.name, Help: g.help})
-		gauge.Set(g.value)
-		reg.MustRegister(gauge) // a registry of its own: nothing can clash
+	text, err := gather()
+	if err == nil {
+		p.last = text
 	}
-	return reg
+	return text, err
+}
+
+var metricsFormat = expfmt.NewFormat(expfmt.TypeTextPlain)
+
+func (s *Server) gather(ctx context.Context) ([]byte, error) {
+	own := prometheus.NewRegistry()
+	own.MustRegister(s.gauges(ctx)) // a registry of its own: nothing can clash
+	families, err := prometheus.Gatherers{s.opts.Metrics.registry, own}.Gather()
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	enc := expfmt.NewEncoder(&text, metricsFormat)
+	for _, f := range families {
+		if err := enc.Encode(f); err != nil {
+			return nil, err
+		}
+	}
+	return text.Bytes(), nil
 }

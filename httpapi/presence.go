@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -117,5 +118,8 @@ func (s *Server) clearOnline(ctx context.Context, in *clearInput) (cleared, erro
 		return cleared{}, err
 	}
 	n, err := s.view(ctx).ClearPresence(ctx, age)
+	if err == nil {
+		s.security.act(ctx, "presence_cleared", slog.Int("users", n))
+	}
 	return cleared{n}, err
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,11 +135,12 @@ func (s *Server) problemOf(ctx context.Context, err error) *problem {
 	if p.Status < http.StatusInternalServerError {
 		return p
 	}
-	id := callerOf(ctx).requestID
-	s.opts.Logger.LogAttrs(ctx, slog.LevelError, "request failed",
-		slog.String("request", id), slog.String("code", string(p.Code)), slog.Any("error", err))
+	logged := s.faults.failed(ctx, p.Code, err)
 	if p.Status == http.StatusInternalServerError {
-		p.Detail = "something went wrong on our side; the log has it as request " + id
+		p.Detail = "something went wrong on our side"
+		if logged {
+			p.Detail += "; the log has it as request " + callerOf(ctx).requestID
+		}
 	}
 	return p
 }
@@ -146,6 +148,9 @@ func (s *Server) problemOf(ctx context.Context, err error) *problem {
 // fail answers with the problem that err is.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.problemOf(r.Context(), err)
+	if c := callerOf(r.Context()); c.gate != nil && c.gate.Verifies {
+		tellProxy(w.Header(), p, wantsProxy(r))
+	}
 	for k, v := range p.GetHeaders() {
 		w.Header()[k] = v
 	}
@@ -158,11 +163,17 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, status int, v any
 }
 
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, contentType string, v any) {
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // the client has gone: there is nobody to tell
+	err := enc.Encode(v)
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
+	w.WriteHeader(status)
+	if err == nil {
+		_, err = w.Write(text.Bytes())
+	}
+	if err != nil { // the client has gone: there is nobody to tell
 		s.opts.Logger.LogAttrs(r.Context(), slog.LevelDebug, "answer not written", slog.Any("error", err))
 	}
 }

@@ -144,7 +144,7 @@ func TestAdminWhen(t *testing.T) {
 		s.refused(403, rollcall.CodeForbidden, "writer", c.method, c.target, c.body)
 		s.ok(200, "admin", c.method, c.target, c.body)
 	}
-	s.ok(200, "writer", "POST", "/v1/kicks", `{"user":"u","ban":""}`)
+	s.ok(200, "writer", "POST", "/v1/kicks", `{"user":"u"}`)
 	p := s.refused(400, rollcall.CodeInvalidArgument, "writer", "POST", "/v1/attendance/marks", `{"marks":[{"user":"u","day":"1999-01-01"}]}`)
 	require.Equal(t, "marks[0]", p.Field)
 }

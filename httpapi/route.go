@@ -27,9 +27,12 @@ type Route struct {
 	// none.
 	AdminWhen string
 
-	Live       bool // the end user's session must be live, or the request ends here
-	PerAddress bool // counts against the allowance of the client's address
-	Batch      bool // takes bodies of up to 8 MiB instead of 1 MiB
+	Live bool // the end user's session must be live, or the request ends here
+	// Pages is for routes that end users' own pages call: from cors_origins too,
+	// and within the allowance of their session.
+	Pages    bool
+	Verifies bool // answers reverse proxies: see tellProxy
+	Batch    bool // takes bodies of up to 8 MiB instead of 1 MiB
 }
 
 // Pattern returns the route as http.ServeMux writes it.
@@ -61,13 +64,13 @@ func Routes() []Route {
 		{Method: "POST", Path: "/v1/sessions/{id}/rotate", Needs: AccessWriter},
 		{Method: "POST", Path: "/v1/kicks", Needs: AccessWriter, AdminWhen: "the body has filter, all or ban"},
 
-		{Method: "POST", Path: "/v1/touch", Needs: AccessUser, Keys: rollcall.RoleWriter, PerAddress: true, Batch: true},
-		{Method: "GET", Path: "/v1/verify", Needs: AccessUser},
-		{Method: "POST", Path: "/v1/verify", Needs: AccessUser, Keys: rollcall.RoleReader},
-		{Method: "GET", Path: "/v1/me/sessions", Needs: AccessUser, Live: true, PerAddress: true},
-		{Method: "DELETE", Path: "/v1/me/sessions", Needs: AccessUser, Live: true, PerAddress: true},
-		{Method: "DELETE", Path: "/v1/me/sessions/{id}", Needs: AccessUser, Live: true, PerAddress: true},
-		{Method: "GET", Path: "/v1/me/friends/online", Needs: AccessUser, Live: true, PerAddress: true},
+		{Method: "POST", Path: "/v1/touch", Needs: AccessUser, Keys: rollcall.RoleWriter, Pages: true, Batch: true},
+		{Method: "GET", Path: "/v1/verify", Needs: AccessUser, Verifies: true},
+		{Method: "POST", Path: "/v1/verify", Needs: AccessUser, Keys: rollcall.RoleReader, Verifies: true},
+		{Method: "GET", Path: "/v1/me/sessions", Needs: AccessUser, Live: true, Pages: true},
+		{Method: "DELETE", Path: "/v1/me/sessions", Needs: AccessUser, Live: true, Pages: true},
+		{Method: "DELETE", Path: "/v1/me/sessions/{id}", Needs: AccessUser, Live: true, Pages: true},
+		{Method: "GET", Path: "/v1/me/friends/online", Needs: AccessUser, Live: true, Pages: true},
 
 		{Method: "POST", Path: "/v1/beats", Needs: AccessWriter, Batch: true},
 		{Method: "GET", Path: "/v1/online", Needs: AccessReader},

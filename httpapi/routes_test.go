@@ -112,20 +112,20 @@ func TestListWalksByCursor(t *testing.T) {
 		s.clock.Advance(time.Second)
 	}
 	var users []string
-	for cursor, more := "", true; more; {
+	for target, more := "/v1/sessions?limit=2", true; more; {
 		var page struct {
 			Items []struct{ User string }
 			Total int
 			Next  string
 		}
-		require.NoError(t, json.Unmarshal([]byte(s.ok(200, "reader", "GET", "/v1/sessions?limit=2&cursor="+cursor, "")), &page))
+		require.NoError(t, json.Unmarshal([]byte(s.ok(200, "reader", "GET", target, "")), &page))
 		require.Equal(t, 5, page.Total)
 		for _, item := range page.Items {
 			users = append(users, item.User)
 		}
-		cursor, more = page.Next, page.Next != ""
+		target, more = "/v1/sessions?limit=2&cursor="+page.Next, page.Next != ""
 		if more {
-			p := s.refused(400, rollcall.CodeInvalidArgument, "admin", "GET", "/v1/sessions?limit=2&cursor="+cursor, "")
+			p := s.refused(400, rollcall.CodeInvalidArgument, "admin", "GET", target, "")
 			require.Equal(t, "cursor", p.Field, "a cursor belongs to its role")
 		}
 	}

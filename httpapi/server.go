@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,8 +23,13 @@ type Server struct {
 	gates map[string]*gate // by pattern
 	spec  []byte           // the OpenAPI document
 
-	perKey, perAddress, failures *limiter
-	sameOrigin, corsOrigin       *http.CrossOriginProtection
+	perKey      *keyLimiter
+	perSession  *sessionLimiter
+	failures    *addressLimiter
+	crossOrigin *http.CrossOriginProtection // lets CORSOrigins through
+	security    *securityLog
+	faults      *faultLog
+	page        *metricsPage
 
 	draining atomic.Bool
 }
@@ -38,19 +44,21 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		roll:       roll.As(rollcall.Truth),
-		public:     roll.As(rollcall.Public),
-		opts:       o,
-		mux:        http.NewServeMux(),
-		gates:      make(map[string]*gate),
-		perKey:     newLimiter(o.RateLimits.Key),
-		perAddress: newLimiter(o.RateLimits.Address),
-		failures:   newLimiter(o.RateLimits.Failures),
-		sameOrigin: http.NewCrossOriginProtection(),
-		corsOrigin: http.NewCrossOriginProtection(),
+		roll:        roll.As(rollcall.Truth),
+		public:      roll.As(rollcall.Public),
+		opts:        o,
+		mux:         http.NewServeMux(),
+		gates:       make(map[string]*gate),
+		perKey:      newLimiter[string](o.RateLimits.Key),
+		perSession:  newLimiter[[sessionHashSize]byte](o.RateLimits.Session),
+		failures:    newLimiter[netip.Prefix](o.RateLimits.Failures),
+		crossOrigin: http.NewCrossOriginProtection(),
+		security:    newSecurityLog(o.Logger, o.Metrics),
+		faults:      newFaultLog(o.Logger),
+		page:        newMetricsPage(),
 	}
 	for _, origin := range o.CORSOrigins {
-		if err := s.corsOrigin.AddTrustedOrigin(origin); err != nil {
+		if err := s.crossOrigin.AddTrustedOrigin(origin); err != nil {
 			return nil, rollcall.Invalid("cors_origins", "%q: %v", origin, err)
 		}
 	}

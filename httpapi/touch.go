@@ -9,7 +9,7 @@ import (
 )
 
 type touchRequest struct {
-	Token    string   `json:"token,omitempty" doc:"an end user's token, if it does not come as Authorization: Bearer"`
+	Token    string   `json:"token,omitempty" given:"filled" doc:"an end user's token, if it does not come as Authorization: Bearer"`
 	Tokens   []string `json:"tokens,omitempty" nullable:"false" maxItems:"1000" doc:"with an API key: many tokens"`
 	Sessions []string `json:"sessions,omitempty" nullable:"false" maxItems:"1000" doc:"with an API key: many sessions by id"`
 }
@@ -34,7 +34,7 @@ func (s *Server) registerTouch() {
 	touch := op("POST /v1/touch", "touch", "End user", "A sign of life of a session")
 	touch.Description = "By an end user's token: the session, or problem+json saying that it ended and how. " +
 		"By an API key, up to 1,000 tokens or sessions: what became of each, in the order asked."
-	touch.RequestBody = &huma.RequestBody{Content: s.jsonContent(touchRequest{})}
+	touch.RequestBody = s.jsonBody(&touch, touchRequest{})
 	touch.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		jsonType: {Schema: &huma.Schema{OneOf: []*huma.Schema{s.schema(touched{}), s.schema(touchedAll{})}}},
 	}}}
@@ -42,8 +42,9 @@ func (s *Server) registerTouch() {
 }
 
 func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
+	c := callerOf(r.Context())
 	var in touchRequest
-	if err := decode(w, r, maxBatchBody, &in); err != nil {
+	if err := decode(c.body, &in); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -51,7 +52,6 @@ func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
 		s.touchAll(w, r, in)
 		return
 	}
-	c := callerOf(r.Context())
 	token := in.Token
 	if token == "" {
 		token = c.token
@@ -60,9 +60,12 @@ func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, unauthenticated("this needs the token of a session, as Authorization: Bearer rct_… or as token in the body"))
 		return
 	}
-	live, err := s.roll.Touch(r.Context(), rollcall.SessionRef{Token: token})
+	live, err := s.ofSession(token, func() (rollcall.Session, error) {
+		live, err := s.roll.Touch(r.Context(), rollcall.SessionRef{Token: token})
+		return live, s.failure(c, err)
+	})
 	if err != nil {
-		s.fail(w, r, s.failure(c, err))
+		s.fail(w, r, err)
 		return
 	}
 	s.reply(w, r, http.StatusOK, touched{State: "live", Session: sessionOf(live)})

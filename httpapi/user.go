@@ -78,5 +78,9 @@ func (s *Server) putUser(ctx context.Context, in *putUserInput) (UserRecord, err
 }
 
 func (s *Server) eraseUser(ctx context.Context, in *UserInput) error {
-	return s.view(ctx).Erase(ctx, in.User)
+	err := s.view(ctx).Erase(ctx, in.User)
+	if err == nil {
+		s.security.act(ctx, "erased", s.whom(in.User))
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -11,19 +12,23 @@ import (
 )
 
 type verifyRequest struct {
-	Session string `json:"session" doc:"the session's id"`
+	Session string `json:"session,omitempty" given:"filled" doc:"the session's id"`
 }
 
 func (s *Server) registerVerify() {
 	const about = "For nginx auth_request, Caddy forward_auth, Traefik ForwardAuth and Envoy ext_authz: 200 with the headers " +
-		"Rollcall-User, Rollcall-Session and Rollcall-Kind, percent-encoded, or 401 saying why. It is no sign of life, unless a trusted proxy asks with touch=1."
+		"Rollcall-User, Rollcall-Session and Rollcall-Kind, percent-encoded, always all three; or 401, with Rollcall-Cause and Rollcall-Reason, " +
+		"percent-encoded, if the session has ended. Rollcall-Code has the code of every error. It is no sign of life, unless a trusted proxy asks with touch=1."
 	headers := map[string]*huma.Header{}
 	for _, name := range []string{"Rollcall-User", "Rollcall-Session", "Rollcall-Kind"} {
 		headers[name] = &huma.Header{Schema: &huma.Schema{Type: huma.TypeString}, Description: "percent-encoded"}
 	}
 	touch := []*huma.Param{{
 		Name: "touch", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean},
-		Description: "1: count as a touch; from trusted proxies only",
+		Description: "1: count as a touch; from trusted proxies only, and written at most every 5 s a session",
+	}, {
+		Name: "proxy", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean},
+		Description: "1: answer 200, 401 or 403 only, as proxies know no other status; what cannot be checked is 401",
 	}}
 	get := op("GET /v1/verify", "verify", "End user", "Whether a session is live, by its token")
 	get.Description, get.Parameters = about, touch
@@ -32,7 +37,7 @@ func (s *Server) registerVerify() {
 
 	post := op("POST /v1/verify", "verify-by-id", "End user", "Whether a session is live, by its id with an API key, or by its token")
 	post.Description, post.Parameters = about, touch
-	post.RequestBody = &huma.RequestBody{Content: s.jsonContent(verifyRequest{})}
+	post.RequestBody = s.jsonBody(&post, verifyRequest{})
 	post.Responses = map[string]*huma.Response{"200": {Description: "The session is live", Headers: headers, Content: s.jsonContent(touched{})}}
 	s.registerPlain(post, s.verifyID)
 }
@@ -44,12 +49,12 @@ func (s *Server) verifyToken(w http.ResponseWriter, r *http.Request) {
 // verifyID answers for an id if the caller has a key, and else for the token:
 // some proxies pass on the method of the request they ask about.
 func (s *Server) verifyID(w http.ResponseWriter, r *http.Request) {
+	c := callerOf(r.Context())
 	var in verifyRequest
-	if err := decode(w, r, maxBody, &in); err != nil {
+	if err := decode(c.body, &in); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	c := callerOf(r.Context())
 	switch {
 	case in.Session == "" && c.token != "":
 		s.verifyToken(w, r)
@@ -88,20 +93,46 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request, ref rollcall.Ses
 
 func (s *Server) verified(r *http.Request, ref rollcall.SessionRef) (rollcall.Session, error) {
 	c := callerOf(r.Context())
-	asTouch, err := flag(c.query, "touch")
-	if err != nil || !asTouch {
-		if err != nil {
-			return rollcall.Session{}, err
-		}
-		return s.live(r, ref)
-	}
-	if !s.opts.trusts(c.peer) {
-		return rollcall.Session{}, forbidden("touch=1 is for trusted proxies only, and %s is not one", addrText(c.peer))
-	}
-	if _, err := s.live(r, ref); err != nil {
+	if _, err := flag(c.query, "proxy"); err != nil {
 		return rollcall.Session{}, err
 	}
+	asTouch, err := flag(c.query, "touch")
+	switch {
+	case err != nil:
+		return rollcall.Session{}, err
+	case asTouch && !s.opts.trusts(c.peer):
+		return rollcall.Session{}, forbidden("touch=1 is for trusted proxies only, and %s is not one", addrText(c.peer))
+	}
+	found, err := s.live(r, ref)
+	if err != nil || !asTouch || s.roll.Now().Sub(found.SeenAt) < verifyTouchEvery {
+		return found, err
+	}
 	return s.roll.Touch(r.Context(), ref)
+}
+
+// verifyTouchEvery is how often verify?touch=1 writes for a session: a page of
+// fifty pictures is one sign of life.
+const verifyTouchEvery = 5 * time.Second
+
+// wantsProxy reports whether a verify asks for ?proxy=1.
+func wantsProxy(r *http.Request) bool {
+	on, err := flag(r.URL.Query(), "proxy")
+	return err == nil && on
+}
+
+// tellProxy puts what a reverse proxy may want to pass on into headers, and with
+// proxy=1 gives the problem a status that proxies take for an answer.
+func tellProxy(h http.Header, p *problem, proxy bool) {
+	h.Set("Rollcall-Code", string(p.Code))
+	if p.Cause != "" {
+		h.Set("Rollcall-Cause", percent(string(p.Cause)))
+	}
+	if p.Reason != "" {
+		h.Set("Rollcall-Reason", percent(p.Reason))
+	}
+	if proxy && p.Status != http.StatusForbidden {
+		p.Status = http.StatusUnauthorized
+	}
 }
 
 // flag reads a parameter that is on or off.

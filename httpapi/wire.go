@@ -1,9 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
+	"encoding/json"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -61,15 +60,15 @@ func (d day) parse(field string) (rollcall.Day, error) {
 	return parsed, nil
 }
 
-// span is a duration on the wire: Go text such as 5m, or whole seconds as a
-// number or as digits; "" is none.
+// span is a duration on the wire: whole seconds, as rollcall.ParseDuration reads
+// them, or as a number; "" is none.
 type span string
 
 // Schema describes the form.
 func (span) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf:       []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeInteger}},
-		Description: "a duration: Go text such as 5m or 1h30m, or whole seconds",
+		Description: "a duration in whole seconds: text such as 5m, 1h30m, 90d or 1d12h, or a number of seconds",
 		Examples:    []any{"5m", 300},
 	}
 }
@@ -77,29 +76,32 @@ func (span) Schema(huma.Registry) *huma.Schema {
 // UnmarshalJSON takes numbers and strings; what they mean is parse's to say,
 // as only there the name of the field is known.
 func (s *span) UnmarshalJSON(data []byte) error {
-	*s = span(bytes.Trim(data, `"`))
-	if *s == "null" {
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, (*string)(s))
+	}
+	if *s = span(data); *s == "null" {
 		*s = ""
 	}
 	return nil
 }
 
+// An instant, a day or a span that is given is not empty.
+func (instant) jsonShape() *shape { return &shape{word: "an instant", filled: true} }
+func (day) jsonShape() *shape     { return &shape{word: "a day", filled: true} }
+func (span) jsonShape() *shape    { return &shape{word: "a duration", filled: true} }
+
 func (s span) parse(field string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
 	}
-	if seconds, err := strconv.ParseInt(string(s), 10, 64); err == nil {
-		if seconds < 0 || seconds > int64(maxSpan/time.Second) {
-			return 0, rollcall.Invalid(field, "must be between 0 and 100 years, is %d s", seconds)
-		}
-		return time.Duration(seconds) * time.Second, nil
-	}
-	d, err := time.ParseDuration(string(s))
-	if err != nil {
-		return 0, rollcall.Invalid(field, "%.40q is not a duration such as 5m or 300 (seconds)", s)
-	}
-	if d < 0 || d > maxSpan {
+	d, err := rollcall.ParseDuration(string(s))
+	switch {
+	case err != nil:
+		return 0, rollcall.Invalid(field, "%v", err)
+	case d < 0 || d > maxSpan:
 		return 0, rollcall.Invalid(field, "must be between 0 and 100 years, is %v", d)
+	case d%time.Second != 0:
+		return 0, rollcall.Invalid(field, "must be whole seconds, is %v", d)
 	}
 	return d, nil
 }

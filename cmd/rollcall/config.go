@@ -174,7 +174,7 @@ func (r *configReader) number(key string) int {
 
 func (r *configReader) eventsKeep() (time.Duration, int) {
 	ageText, countText, _ := strings.Cut(r.get("events.keep"), ",")
-	age, err := parseDuration(ageText)
+	age, err := rollcall.ParseDuration(ageText)
 	count, cerr := strconv.Atoi(strings.TrimSpace(countText))
 	if err != nil || cerr != nil || age < time.Minute || count < 1000 || count > 100_000_000 {
 		r.fault("events.keep", "must be an age of at least 1m and a number between 1000 and 100000000, such as 7d,1000000, is %q", r.get("events.keep"))
@@ -199,7 +199,7 @@ func (r *configReader) http() httpapi.Options {
 		o.TrustedProxies = append(o.TrustedProxies, p)
 	}
 	o.RateLimits.Key = r.limit("rate_limits.key")
-	o.RateLimits.Address = r.limit("rate_limits.address")
+	o.RateLimits.Session = r.limit("rate_limits.session")
 	o.RateLimits.Failures = r.limit("rate_limits.failures")
 	return o
 }
@@ -238,26 +238,11 @@ const (
 )
 
 func (r *configReader) duration(key string, least, most time.Duration) time.Duration {
-	d, err := parseDuration(r.get(key))
+	d, err := rollcall.ParseDuration(r.get(key))
 	if err != nil || d < least || d > most {
 		r.fault(key, "must be a duration such as 90s, 5m or 31d, between %v and %dd, is %q", least, most/day, r.get(key))
 	}
 	return d
-}
-
-// parseDuration reads Go's form of a duration, days (31d), or whole seconds.
-func parseDuration(text string) (time.Duration, error) {
-	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
-		return time.Duration(n) * time.Second, nil
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err != nil || n > 36500 {
-			return 0, fmt.Errorf("%q is not a number of days up to 36500", text)
-		}
-		return time.Duration(n) * day, nil
-	}
-	return time.ParseDuration(text)
 }
 
 func (r *configReader) secret() []byte {
@@ -311,7 +296,7 @@ func (r *configReader) policies() *rollcall.Policies {
 			if d.from == nil {
 				continue
 			}
-			parsed, err := parseDuration(fmt.Sprint(d.from))
+			parsed, err := rollcall.ParseDuration(fmt.Sprint(d.from))
 			if err != nil {
 				r.fault(fmt.Sprintf("policies[%d].%s", i, d.name), "must be a duration such as 30m, is %q", fmt.Sprint(d.from))
 			}

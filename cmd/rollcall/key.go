@@ -121,7 +121,7 @@ type keyCreateCmd struct {
 
 // Run makes a key.
 func (c *keyCreateCmd) Run(a *app) error {
-	ttl, err := parseDuration(c.TTL)
+	ttl, err := rollcall.ParseDuration(c.TTL)
 	if err != nil || ttl < 0 {
 		return usageError{fmt.Errorf("--ttl: must be a duration such as 12h or 90d, is %q", c.TTL)}
 	}

@@ -21,18 +21,3 @@ func TestMessage(t *testing.T) {
 		require.Equal(t, want, message(err))
 	}
 }
-
-func FuzzParseDuration(f *testing.F) {
-	for _, text := range []string{"31d", "90", "5m", "-1", "36501d", "9999999999", "1e9s", "d"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		d, err := parseDuration(text)
-		if err != nil {
-			return
-		}
-		again, err := parseDuration(d.String())
-		require.NoError(t, err)
-		require.Equal(t, d, again)
-	})
-}

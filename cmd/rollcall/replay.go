@@ -77,7 +77,7 @@ func (c *replayCmd) write(a *app, report *replay.Report) error {
 func (c *replayCmd) options() (replay.Options, error) {
 	o := replay.Options{Format: replay.Format(c.Format), Probes: c.Probe, Friends: c.Friends}
 	var err error
-	if o.Idle, err = parseDuration(c.Idle); err != nil {
+	if o.Idle, err = rollcall.ParseDuration(c.Idle); err != nil {
 		return o, fmt.Errorf("--idle: %w", err)
 	}
 	if o.Idle < time.Second || o.Idle > maxIdle { // 0 would stand for the default
@@ -89,7 +89,7 @@ func (c *replayCmd) options() (replay.Options, error) {
 		}
 	}
 	for _, w := range c.Window {
-		d, err := parseDuration(w)
+		d, err := rollcall.ParseDuration(w)
 		if err != nil || d < time.Second || d > rollcall.DefaultRetention || d%time.Second != 0 {
 			return o, fmt.Errorf("--window: %q must be whole seconds, between 1 second and 90 days", w)
 		}

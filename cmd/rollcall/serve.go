@@ -144,13 +144,10 @@ func (s *server) close() error {
 
 // serve answers requests until the context ends, then drains.
 func (s *server) serve(listener net.Listener) error {
-	s.http = &http.Server{
-		Handler:           logged(s.api, s.log),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
+	limited := limitConnections(listener, connectionLimit())
+	s.http = newHTTPServer(logged(s.api, s.log), s.log, limited)
+	s.logConfiguration(limited.limit)
+	listener = limited
 	base := "http://" + reachable(listener.Addr())
 	if s.cert != nil {
 		listener = tls.NewListener(listener, s.cert.config())
@@ -171,6 +168,40 @@ func (s *server) serve(listener net.Listener) error {
 			return s.drain(failed)
 		}
 	}
+}
+
+// newHTTPServer returns a server whose connections cost little until it is known
+// who calls: the API sets the deadlines of bodies and answers.
+func newHTTPServer(handler http.Handler, log *slog.Logger, l *connections) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          newBoundedLog(log),
+		ConnState:         l.changed,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          100,
+			MaxReceiveBufferPerConnection: 128 << 10,
+			MaxReceiveBufferPerStream:     64 << 10,
+		},
+	}
+}
+
+// logConfiguration writes what decides who gets in, in one line.
+func (s *server) logConfiguration(connections int) {
+	c := s.config
+	engine := "local"
+	if c.redis != nil {
+		engine = "redis"
+	}
+	limit := func(l httpapi.Limit) string { return fmt.Sprintf("%g,%d", l.Rate, l.Burst) }
+	s.log.Info("configuration", "version", version(), "engine", engine, "data", c.where(), "listen", c.listen,
+		"tls", c.tlsCert != "", "auth", string(c.http.Auth), "timezone", c.roll.Timezone.String(),
+		"durability", string(c.local.Durability), "connections", connections,
+		"trusted_proxies", len(c.http.TrustedProxies), "cors_origins", c.http.CORSOrigins, "verify_cookie", c.http.VerifyCookie,
+		"limit_key", limit(c.http.RateLimits.Key), "limit_session", limit(c.http.RateLimits.Session),
+		"limit_failures", limit(c.http.RateLimits.Failures))
 }
 
 // drain lets the requests under way finish.

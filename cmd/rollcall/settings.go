@@ -53,7 +53,7 @@ type settings struct {
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
 	CORSOrigins  string `key:"cors_origins" name:"cors-origins" help:"Origins whose pages may send touches."`
 	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" def:"10000,20000" placeholder:"10000,20000" help:"Requests a second of a key, as rate,burst; off for none."`
-	RateAddress  string `key:"rate_limits.address" name:"rate-limits-address" def:"2000,5000" placeholder:"2000,5000" help:"Requests a second of an address, as rate,burst."`
+	RateSession  string `key:"rate_limits.session" name:"rate-limits-session" def:"50,200" placeholder:"50,200" help:"Requests a second of an end user, as rate,burst."`
 	RateFailures string `key:"rate_limits.failures" name:"rate-limits-failures" def:"20,100" placeholder:"20,100" help:"Failed sign-ins a second of an address, as rate,burst."`
 	LogLevel     string `key:"log.level" name:"log-level" def:"info" placeholder:"info" help:"debug, info, warn or error."`
 	LogFormat    string `key:"log.format" name:"log-format" help:"text or json (default: text on a terminal, else json)."`

@@ -48,7 +48,7 @@ func (r *configReader) archive(c *config) *archiveConfig {
 	}
 	a.keepHot = archive.NeverDrop
 	if text := r.get("archive.keep_hot"); text != "off" {
-		d, err := parseDuration(text)
+		d, err := rollcall.ParseDuration(text)
 		if a.keepHot = int(d / day); err != nil || d%day != 0 || a.keepHot < 1 || a.keepHot > 36_500 {
 			r.fault("archive.keep_hot", "must be days, from 1d to 36500d, or off, is %q", text)
 		}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	queue "container/list"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A server that runs out of file descriptors can neither accept clients nor
+// write its data. So connections are counted, and their number stays below that
+// of descriptors. When there is no room, those that ask for nothing make room:
+// the one idle for longest, then the one that has been sending its first header
+// for longest. Only if all are at work a newcomer is told to come again later.
+const (
+	// maxConnections is the most there may be; beyond it memory would be what
+	// runs out.
+	maxConnections = 32_768
+	// maxFresh is how many connections may be sending their first header. More
+	// may, as when all clients come back at once, but only for freshTime.
+	maxFresh  = 1_024
+	freshTime = time.Second
+	// storeDescriptors are left to the store, the archive and the rest.
+	storeDescriptors = 1_500
+)
+
+// connectionLimit returns how many connections the limit of descriptors leaves
+// room for. Go has raised the soft limit to the hard one at start.
+func connectionLimit() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 1_000
+	}
+	descriptors := int(min(limit.Cur, 1<<20)) //nolint:gosec // bounded just now
+	return min(descriptors-min(storeDescriptors, descriptors/2), maxConnections)
+}
+
+// connections is a listener that keeps the number of connections within a limit.
+type connections struct {
+	net.Listener
+	limit int
+
+	mu    sync.Mutex
+	open  map[*connection]struct{}
+	fresh *queue.List // no request yet, oldest first
+	idle  *queue.List // between two requests, longest first
+}
+
+// connection is one that counts until it is closed.
+type connection struct {
+	net.Conn
+	home    *connections
+	since   time.Time // when it was accepted
+	waiting *queue.Element
+	in      *queue.List // of those two the one it waits in; nil while it is at work
+}
+
+func limitConnections(l net.Listener, limit int) *connections {
+	return &connections{Listener: l, limit: limit, open: map[*connection]struct{}{}, fresh: queue.New(), idle: queue.New()}
+}
+
+// Accept implements net.Listener.
+func (l *connections) Accept() (net.Conn, error) {
+	for {
+		raw, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &connection{Conn: raw, home: l, since: time.Now()}
+		victim, ok := l.admit(c)
+		if victim != nil {
+			_ = victim.Close() // it was asking for nothing
+		}
+		if ok {
+			return c, nil
+		}
+		turnAway(raw)
+	}
+}
+
+// admit enters a connection if there is room, or if another makes room for it.
+func (l *connections) admit(c *connection) (victim *connection, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stale := oldest(l.fresh)
+	if stale != nil && c.since.Sub(stale.since) < freshTime {
+		stale = nil
+	}
+	switch {
+	case len(l.open) < l.limit && (l.fresh.Len() < maxFresh || stale == nil):
+	case len(l.open) < l.limit:
+		victim = stale
+	case l.idle.Len() > 0:
+		victim = oldest(l.idle)
+	case stale != nil:
+		victim = stale
+	default:
+		return nil, false
+	}
+	if victim != nil {
+		l.remove(victim)
+	}
+	l.open[c] = struct{}{}
+	c.wait(l.fresh)
+	return victim, true
+}
+
+func oldest(waiting *queue.List) *connection {
+	if front := waiting.Front(); front != nil {
+		return front.Value.(*connection) //nolint:forcetypeassert // the lists hold nothing else
+	}
+	return nil
+}
+
+// wait moves a connection to the end of a list, or to none.
+func (c *connection) wait(in *queue.List) {
+	if c.in != nil {
+		c.in.Remove(c.waiting)
+	}
+	if c.in = in; in != nil {
+		c.waiting = in.PushBack(c)
+	}
+}
+
+func (l *connections) remove(c *connection) {
+	c.wait(nil)
+	delete(l.open, c)
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.home.mu.Lock()
+	c.home.remove(c)
+	c.home.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// changed is told by http.Server what its connections are doing.
+func (l *connections) changed(conn net.Conn, state http.ConnState) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	c, ok := conn.(*connection)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, open := l.open[c]; !open {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.wait(nil)
+	case http.StateIdle:
+		c.wait(l.idle)
+	case http.StateNew, http.StateHijacked, http.StateClosed: // entered by admit, left by Close
+	}
+}
+
+// turnAway answers a connection that there is no room for, without waiting for
+// what it has to say.
+func turnAway(raw net.Conn) {
+	const answer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+	_ = raw.SetDeadline(time.Now().Add(10 * time.Millisecond)) // a fresh socket takes it at once
+	_, _ = raw.Write([]byte(answer))
+	_ = raw.Close()
+}
