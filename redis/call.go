@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,29 +74,56 @@ func (e *Engine) name(c *call) {
 }
 
 // do carries out calls, pipelined, each as often as it takes and may be, within
-// the timeout. The messages stand in the order of the calls.
+// the timeout; many of them in rounds, see flow. The messages stand in the order
+// of the calls.
 func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.RedisMessage, error) {
 	if err := e.open(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
-	defer cancel()
+	for i := range calls {
+		e.name(&calls[i])
+	}
+	if isMuch(calls) {
+		return e.doMuch(ctx, now, calls)
+	}
+	return e.carryOut(ctx, now, calls, false)
+}
+
+// carryOut carries out calls that are sent together. A patient caller's are sent
+// again after the timeout too, as long as Redis answers others.
+func (e *Engine) carryOut(ctx context.Context, now int64, calls []call, patient bool) ([]rueidis.RedisMessage, error) {
 	out := make([]rueidis.RedisMessage, len(calls))
 	left := make([]int, len(calls))
 	for i := range left {
 		left[i] = i
-		e.name(&calls[i])
 	}
-	for attempt := 0; ; attempt++ {
-		var err error
-		if left, err = e.try(ctx, now, calls, left, out); err != nil {
+	for most := len(left); len(left) > 0; {
+		some := left[:min(most, len(left))]
+		rest, err := e.withinTimeout(ctx, now, calls, some, out)
+		if err != nil && (len(rest) == 0 || !patient || ctx.Err() != nil || e.flow.silent(2*e.opts.Timeout)) {
 			return nil, err
 		}
-		if len(left) == 0 {
-			return out, nil
+		if err != nil {
+			most = max(1, most/2) // Redis is busy: less at a time
+		}
+		left = append(slices.Clone(rest), left[len(some):]...)
+	}
+	return out, nil
+}
+
+// withinTimeout sends calls until all are answered or the timeout has passed. With
+// the error it returns those that were not answered and may be sent again; none if
+// the error is not that of the timeout.
+func (e *Engine) withinTimeout(ctx context.Context, now int64, calls []call, left []int, out []rueidis.RedisMessage) ([]int, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		var err error
+		if left, err = e.try(ctx, now, calls, left, out); err != nil || len(left) == 0 {
+			return left, err
 		}
 		if err := pause(ctx, backoff(attempt)); err != nil {
-			return nil, unavailable(err)
+			return left, unavailable(err)
 		}
 	}
 }
@@ -110,36 +138,41 @@ func (e *Engine) one(ctx context.Context, now int64, c call) (rueidis.RedisMessa
 }
 
 // try sends those calls that are left and returns those that are to be sent
-// again.
+// again. With an error it returns them only if the time is up.
 func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, out []rueidis.RedisMessage) ([]int, error) {
 	commands := make(rueidis.Commands, len(left))
 	for i, c := range left {
 		commands[i] = e.command(&calls[c], now)
 	}
 	var again []int
+	var late error
 	missing := false
 	for i, result := range e.send(ctx, commands) {
 		c := left[i]
 		msg, err := result.ToMessage()
 		if err == nil || rueidis.IsRedisNil(err) {
 			out[c] = msg
+			e.flow.answered()
 			e.life.heard(calls[c].part, now, calls[c].writes())
 			continue
 		}
 		what := judge(err)
 		missing = missing || what == noScript
 		e.life.failed(calls[c].part, err, what)
-		if what == failed || (what == lost && calls[c].once) || ctx.Err() != nil {
+		if what == failed || (what == lost && calls[c].once) {
 			return nil, failure(err)
+		}
+		if ctx.Err() != nil && late == nil {
+			late = failure(err)
 		}
 		again = append(again, c)
 	}
-	if missing {
+	if missing && late == nil {
 		if err := e.loadScripts(ctx); err != nil && ctx.Err() != nil {
-			return nil, failure(err)
+			late = failure(err)
 		}
 	}
-	return again, nil
+	return again, late
 }
 
 func (e *Engine) send(ctx context.Context, commands rueidis.Commands) []rueidis.RedisResult {

@@ -30,6 +30,7 @@ type Engine struct {
 	holder  string   // the same as text
 	store   uint32   // tells event ids of this data from those of others
 	life    lifeline
+	flow    *flow
 	clock   clock
 	most    int // candidates a filter without an index looks at
 	kinds   kindSet
@@ -72,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, most: maxCandidates, life: newLifeline(o.Partitions), stop: make(chan struct{})}
+	e := &Engine{opts: o, most: maxCandidates, life: newLifeline(o.Partitions), flow: newFlow(), stop: make(chan struct{})}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}

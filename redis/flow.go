@@ -1,0 +1,129 @@
+package redis
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Redis does one command after the other, so whoever sends it much at once keeps
+// all others waiting, and in the end itself: a command far down the line is past
+// its time before it is begun. So a command of the port that takes much work is
+// sent in rounds. How large they are is learned from the time they take, and no
+// more than flowRounds are under way.
+//
+// A round has the timeout to itself. If it passes though Redis has answered someone
+// within twice that time, Redis is busy and not away: what was not answered is sent
+// again, half of it first.
+
+const (
+	flowFew    = 2_000 // arguments of scripts that are sent at once, whatever they cost
+	flowLeast  = 500   // bounds of the arguments of a round
+	flowMost   = 40_000
+	flowRounds = 2
+	flowSlow   = 100 * time.Millisecond // a round that took longer is followed by smaller ones
+	flowQuick  = 30 * time.Millisecond  // one that took less by larger ones
+)
+
+// flow is what is known of how quick Redis is.
+type flow struct {
+	slots chan struct{} // has an element for each round under way
+	size  atomic.Int64  // arguments of a round
+	heard atomic.Int64  // when Redis last answered, as time since start
+	start time.Time
+}
+
+func newFlow() *flow {
+	f := &flow{slots: make(chan struct{}, flowRounds), start: time.Now()}
+	f.size.Store(flowFew)
+	return f
+}
+
+// answered notes that Redis answers.
+func (f *flow) answered() { f.heard.Store(int64(time.Since(f.start))) }
+
+// silent reports whether Redis has not answered anyone for a time.
+func (f *flow) silent(d time.Duration) bool {
+	return time.Since(f.start)-time.Duration(f.heard.Load()) > d
+}
+
+func weight(c *call) int { return 1 + len(c.args) }
+
+// isMuch reports whether calls are to be sent in rounds.
+func isMuch(calls []call) bool {
+	n := 0
+	for i := range calls {
+		n += weight(&calls[i])
+	}
+	return n > flowFew
+}
+
+// round returns how many of the calls make the next round.
+func (f *flow) round(calls []call) int {
+	n, room := 0, int(f.size.Load())
+	for n < len(calls) && (n == 0 || weight(&calls[n]) <= room) {
+		room -= weight(&calls[n])
+		n++
+	}
+	return n
+}
+
+// took learns from a round.
+func (f *flow) took(d time.Duration) {
+	size := f.size.Load()
+	switch {
+	case d > flowSlow:
+		f.size.CompareAndSwap(size, max(flowLeast, size/2))
+	case d < flowQuick:
+		f.size.CompareAndSwap(size, min(flowMost, size*2))
+	}
+}
+
+// doMuch carries out calls in rounds.
+func (e *Engine) doMuch(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
+	out := make([]rueidis.RedisMessage, 0, len(calls))
+	for len(calls) > 0 {
+		some, err := e.oneRound(ctx, now, calls)
+		if err != nil {
+			return nil, err
+		}
+		out, calls = append(out, some...), calls[len(some):]
+	}
+	return out, nil
+}
+
+// oneRound carries out the first of some calls, as many as make a round, once
+// there is room for it.
+func (e *Engine) oneRound(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
+	if err := e.enterFlow(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-e.flow.slots }()
+	some := calls[:e.flow.round(calls)]
+	began := time.Now()
+	out, err := e.carryOut(ctx, now, some, true)
+	e.flow.took(time.Since(began))
+	return out, err
+}
+
+// enterFlow waits for room for a round, as long as Redis answers.
+func (e *Engine) enterFlow(ctx context.Context) error {
+	patience := time.NewTicker(e.opts.Timeout)
+	defer patience.Stop()
+	for {
+		select {
+		case e.flow.slots <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return unavailable(ctx.Err())
+		case <-e.stop:
+			return e.open()
+		case <-patience.C:
+			if e.flow.silent(2 * e.opts.Timeout) {
+				return unavailable(context.DeadlineExceeded)
+			}
+		}
+	}
+}
