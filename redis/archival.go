@@ -55,7 +55,7 @@ type monthSnapshot struct {
 }
 
 // mapStep bounds the maps that one script makes.
-const mapStep = 200
+const mapStep = 50
 
 // Changed implements [rollcall.Archival].
 func (e *Engine) Changed(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
@@ -183,7 +183,7 @@ func splitMonth(field string) (string, rollcall.Month, error) {
 }
 
 // settleStep bounds the maps of one script.
-const settleStep = 100
+const settleStep = 25
 
 // Settle implements [rollcall.Archival].
 func (e *Engine) Settle(ctx context.Context, all []rollcall.MonthMap) (int, error) {

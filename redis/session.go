@@ -224,7 +224,7 @@ func unpackFound(msg rueidis.RedisMessage) (record, error) {
 }
 
 // touchStep bounds the references of one script.
-const touchStep = 200
+const touchStep = 100
 
 // Touch implements [rollcall.Sessions].
 func (e *Engine) Touch(ctx context.Context, at time.Time, refs []rollcall.Ref, policies *rollcall.Policies) ([]rollcall.Touched, error) {

@@ -22,7 +22,7 @@
 --           {'limit', n, {id, app, device, seen} of the sessions in the way,
 --           newest login first}
 --           {'kind'} if the default kind is needed and not known
--- cost      O(sessions of the user · log n)
+-- cost      O(log n), and O(sessions of the user · log n) if they reach a limit
 
 local EVICT_IDLE, REJECT = 1, 2
 local policies, user, banKey, retry = ARGV[2], ARGV[3], ARGV[4], ARGV[16]
@@ -58,14 +58,34 @@ s.idle, s.life = policy.idle, policy.life
 local named = {}
 for i = 1, #ARGV[21], 16 do named[string.sub(ARGV[21], i, i + 15)] = true end
 local evict, asked, others = {}, {}, {}
-for _, other in ipairs(sessionsOf(user)) do -- by login
-  if s.deviceID ~= '' and other.deviceID == s.deviceID then
-    evict[#evict + 1] = other
-  elseif named[other.id] then
-    asked[#asked + 1] = other
-  else
-    others[#others + 1] = other
+
+-- mine loads a live session of the user; nil if it is none.
+local function mine(sid)
+  local other = load(sid)
+  if other and other.user == user and not overdue(other) then return other end
+end
+
+-- The user's sessions are looked at one by one only if a limit may be reached:
+-- they may be thousands.
+local count = call('ZCARD', key('u:' .. user))
+if (policy.max > 0 and count >= policy.max) or (policy.maxDevice > 0 and count >= policy.maxDevice) then
+  for _, other in ipairs(sessionsOf(user)) do -- by login
+    if s.deviceID ~= '' and other.deviceID == s.deviceID then
+      evict[#evict + 1] = other
+    elseif named[other.id] then
+      asked[#asked + 1] = other
+    else
+      others[#others + 1] = other
+    end
   end
+else
+  local same = s.deviceID ~= '' and call('HGET', key('d:' .. user), s.deviceID)
+  if same then
+    evict[1] = mine(same)
+    named[same] = nil
+  end
+  for sid in pairs(named) do asked[#asked + 1] = mine(sid) end
+  table.sort(asked, function(a, b) return a.id < b.id end)
 end
 for _, other in ipairs(asked) do evict[#evict + 1] = other end
 table.sort(others, function(a, b)
@@ -135,6 +155,7 @@ call('SET', key('s:' .. s.id), s.blob)
 call('SET', key('tok:' .. s.token), s.id)
 call('ZADD', key('login'), s.login, s.id)
 call('ZADD', key('u:' .. user), s.login, s.id)
+if s.deviceID ~= '' then call('HSET', key('d:' .. user), s.deviceID, s.id) end
 index(s, 'ZADD')
 place(s)
 emit('log', SESSION_STARTED, user, {sid = s.id})

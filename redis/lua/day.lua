@@ -147,6 +147,13 @@ end
 -- there is none.
 local function refirst(kind, n)
   local best = -1
+  if kind == '' then -- each kind has its first day noted, that taken back just now too
+    for _, k in ipairs(call('SMEMBERS', key('firsts'))) do
+      local f = k ~= '' and first(k, n) or -1
+      if f >= 0 and (best < 0 or f < best) then best = f end
+    end
+    return best
+  end
   for _, field in ipairs(call('HKEYS', key('days'))) do
     local k, d = fieldOf(field)
     if (kind == '' or k == kind) and (best < 0 or d < best) and has(dayKey(field), n) then best = d end
@@ -192,10 +199,7 @@ end
 -- release gives back the number of a user who has no marks left, here or in the
 -- archive.
 local function release(user, n)
-  if isAway(n) then return end
-  for _, field in ipairs(call('HKEYS', key('days'))) do
-    if has(dayKey(field), n) then return end
-  end
+  if isAway(n) or first('', n) >= 0 then return end
   for _, field in ipairs(call('HKEYS', key('changed'))) do
     if has(key('chg:' .. field), n) then return end -- the archive has to hear of it first
   end

@@ -23,6 +23,10 @@ call('DEL', key('user:' .. user))
 local n = call('HGET', key('num'), user)
 if n then
   n = tonumber(n)
+  -- first days go before the marks, so that none is looked for in their place
+  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do
+    if first(kind, n) >= 0 then setFirst(kind, n, -1) end
+  end
   for _, field in ipairs(call('HKEYS', key('days'))) do
     local kind, day = fieldOf(field)
     unmark(n, kind, day, {})

@@ -78,6 +78,7 @@ each(3, function(sid, blob, seen)
   call('SET', key('tok:' .. s.token), sid)
   call('ZADD', key('login'), s.login, sid)
   call('ZADD', key('u:' .. user), s.login, sid)
+  if s.deviceID ~= '' then call('HSET', key('d:' .. user), s.deviceID, sid) end
   index(s, 'ZADD')
   place(s)
 end)

@@ -108,6 +108,7 @@ local function finish(s, t, cause, reason, actor, bare)
   displace(s)
   if s.life > 0 then call('ZREM', key('ends'), s.id) end
   call('ZREM', key('u:' .. s.user), s.id)
+  if s.deviceID ~= '' and call('HGET', key('d:' .. s.user), s.deviceID) == s.id then call('HDEL', key('d:' .. s.user), s.deviceID) end
   index(s, 'ZREM')
   remember(s, t, cause, reason or '', actor or '', bare)
   emit('log', SESSION_ENDED, bare and '' or s.user, {
