@@ -180,7 +180,7 @@ func noEvents(h *harness) {
 	s := h.loginAs(rollcall.Login{User: "alice", RetryKey: "k"})
 	h.logout(s)
 	after := h.position()
-	h.loginAs(rollcall.Login{User: "alice", RetryKey: "k"})
+	h.loginFails(rollcall.Login{User: "alice", RetryKey: "k"}, rollcall.CodeSessionEnded)
 	h.kick(rollcall.Kick{User: "alice"})
 	h.kick(rollcall.Kick{Session: s.Session.ID})
 	h.ended(rollcall.CauseLogout, s)

@@ -122,7 +122,7 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		return rollcall.Stats{}, err
 	}
 	st := rollcall.Stats{Engine: "local", Partitions: len(e.parts), Outages: int(e.outages.count.Load())}
-	var ids, presence, sessions, users, friends, days int
+	var ids, presence, sessions, users, friends, days, waiting int
 	for _, p := range e.parts {
 		p.mu.RLock()
 		st.Users += p.dir.Len()
@@ -133,6 +133,7 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		ids += p.dir.Bytes() + p.onDisk.words.Bytes() + 4*cap(p.fresh)
 		presence += p.presence.seen.Bytes() + int(p.presence.gone.GetSizeInBytes())
 		sessions += p.sessions.memory()
+		waiting += p.told.bytes()
 		users += p.users.memory()
 		friends += p.friends.memory() + p.uses.Bytes()
 		days += p.days.memory()
@@ -159,7 +160,7 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		{"attendance", days + e.kept.memory()},
 		{"archive read back", e.departed.memory()},
 		{"visits", visits},
-		{"events waiting", e.events.bytes()},
+		{"events waiting", waiting},
 		{"store", int(m.BlockCache.Size) + int(m.MemTable.Size)},
 	} {
 		st.Memory = append(st.Memory, rollcall.MemoryPart{Name: part.name, Bytes: int64(part.bytes)})
@@ -168,11 +169,4 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		st.Refusing = err.Error()
 	}
 	return st, nil
-}
-
-// bytes is the memory of the presence events that wait for the next flush.
-func (l *eventLog) bytes() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiting.bytes()
 }

@@ -49,7 +49,7 @@ func (s *sessions) enter(some []*newcomer) {
 	s.arrange(began, some)
 
 	slices.SortStableFunc(some, func(a, b *newcomer) int { return a.SeenAt.Compare(b.SeenAt) })
-	byClass := make(map[uint16][]uint32)
+	byClass := make(map[uint32][]uint32)
 	for i := range some {
 		c := s.class.Get(some[i].slot)
 		byClass[c] = append(byClass[c], some[i].slot)
@@ -111,8 +111,8 @@ func before(n *newcomer, login int64, random uint64) bool {
 
 // queueUp gives slots, in order of their last touch, their places among the
 // deadlines of a class.
-func (s *sessions) queueUp(class uint16, slots []uint32) {
-	old := s.classes[class].queue
+func (s *sessions) queueUp(class uint32, slots []uint32) {
+	old := s.classes.list[class].queue
 	var queue expiry.Queue
 	for i := range old.Len() {
 		at, slot := old.At(i)
@@ -128,5 +128,5 @@ func (s *sessions) queueUp(class uint16, slots []uint32) {
 	for _, slot := range slots {
 		queue.Push(s.seen.Get(slot), slot)
 	}
-	s.classes[class].queue = queue
+	s.classes.replace(class, queue)
 }

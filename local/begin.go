@@ -20,6 +20,7 @@ type beginning struct {
 	in    *rollcall.Begin
 	now   int64
 	user  uint32
+	there bool // announced online
 	kind  uint8
 	new   stored
 	evict []uint32 // slots, in the order they go
@@ -57,6 +58,9 @@ func (b *beginning) run() (rollcall.Begun, error) {
 	if err := b.prepare(); err != nil {
 		return out, err
 	}
+	if b.there, err = b.u.catchUp(b.user, b.now); err != nil {
+		return out, err
+	}
 	ends := make([]rollcall.Session, len(b.evict))
 	for i, slot := range b.evict {
 		ends[i] = b.p.sessions.ended(slot, rollcall.End{At: timeOf(b.now), Cause: rollcall.CauseReplaced})
@@ -66,6 +70,9 @@ func (b *beginning) run() (rollcall.Begun, error) {
 		out.Ended = append(out.Ended, rollcall.Ended{ID: ends[i].ID, Cause: rollcall.CauseReplaced})
 	}
 	b.u.event(rollcall.SessionStarted, b.now, b.in.Session.User, rollcall.Event{Session: b.new.ID})
+	if !b.there {
+		b.u.presence(b.user, b.now, false)
+	}
 	if err := b.remember(out.Ended); err != nil {
 		return out, err
 	}
@@ -222,11 +229,13 @@ func (b *beginning) commit() rollcall.Session {
 	for _, slot := range b.evict {
 		s.remove(slot)
 	}
+	b.p.reaped(b.u)
 	s.tidy()
 	if b.in.MarkToday {
 		b.p.days.add(b.kind, int32(b.in.Today), b.user)
 	}
-	b.p.hear(b.now, []uint32{b.user})
+	b.p.told.leaving.remove(b.user)
+	b.p.hear(b.now, []uint32{b.user}, false)
 	return s.session(b.new.slot)
 }
 

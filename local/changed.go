@@ -238,6 +238,7 @@ func (p *partition) settle(maps []*rollcall.MonthMap) (*unit, int, error) {
 	for id, numbers := range done {
 		for _, n := range numbers {
 			p.days.unflag(id, n)
+			p.mayRelease(n)
 		}
 	}
 	return u, left, nil

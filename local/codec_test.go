@@ -47,9 +47,6 @@ func TestEventSurvivesItsRecord(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, e, got)
 	}
-	w := writer{}
-	writeEvent(&w, rollcall.UserOnline, forAll, 5000, []byte("bob"))
-	require.Equal(t, encodeEvent(event{Event: rollcall.Event{Type: rollcall.UserOnline, At: timeOf(5000), User: "bob"}}), w.b)
 }
 
 func TestEveryCutRecordIsRefused(t *testing.T) {

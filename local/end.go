@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -67,6 +68,9 @@ func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollc
 	u := p.begin()
 	s := &p.sessions
 	chosen := p.chosen(l, c, now)
+	if err := p.catchUpAll(u, chosen, l.bans, now); err != nil {
+		return nil, u.drop(err)
+	}
 	for _, x := range chosen {
 		end := rollcall.End{At: timeOf(now), Cause: x.cause, Reason: x.reason, Actor: x.actor}
 		session := s.ended(x.slot, end)
@@ -83,11 +87,13 @@ func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollc
 		}
 		u.event(rollcall.UserBanned, now, b.User, rollcall.Event{Reason: b.Reason, Actor: b.Actor})
 	}
-	gone := p.left(chosen, now)
-	for _, n := range gone {
-		if err := u.batch.Set(goneKey(p.index, n), nil, nil); err != nil {
+	var gone []departure
+	for n, logout := range p.left(chosen, now) {
+		d, err := u.departs(n, now, logout)
+		if err != nil {
 			return nil, u.drop(err)
 		}
+		gone = append(gone, d)
 	}
 	if err := u.apply(); err != nil {
 		return nil, err
@@ -95,11 +101,12 @@ func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollc
 	for _, x := range chosen {
 		s.remove(x.slot)
 	}
+	p.reaped(u)
 	s.tidy()
 	for _, b := range l.bans {
 		p.users.setBan(b)
 	}
-	p.hide(now, gone)
+	p.hide(gone)
 	res.Ended += len(chosen)
 	return u, nil
 }
@@ -147,47 +154,80 @@ func (p *partition) chosen(l *leaving, c *rollcall.EndCommand, now int64) []chos
 	return out
 }
 
-// left returns the users who lose their last session by what is chosen, and
-// have a last-seen time to be gone with.
-func (p *partition) left(chosen []chosenSession, now int64) []uint32 {
-	ending := make(map[uint32]int)
-	for _, x := range chosen {
-		ending[p.sessions.user.Get(x.slot)]++
+// catchUpAll appends what is overdue of the users of what is chosen, and of the
+// banned.
+func (p *partition) catchUpAll(u *unit, chosen []chosenSession, bans []rollcall.Ban, now int64) error {
+	caught := make(map[uint32]bool, len(chosen)+len(bans))
+	catch := func(n uint32) error {
+		if caught[n] {
+			return nil
+		}
+		caught[n] = true
+		_, err := u.catchUp(n, now)
+		return err
 	}
-	var out []uint32
+	for _, x := range chosen {
+		if err := catch(p.sessions.user.Get(x.slot)); err != nil {
+			return err
+		}
+	}
+	for _, b := range bans {
+		if n, ok := p.find(b.User); ok {
+			if err := catch(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// left returns the users who lose their last session by what is chosen, and
+// have a last-seen time to be gone with: true for those who logged out.
+func (p *partition) left(chosen []chosenSession, now int64) map[uint32]bool {
+	ending := make(map[uint32]int)
+	out := make(map[uint32]bool)
+	for _, x := range chosen {
+		n := p.sessions.user.Get(x.slot)
+		logout, met := out[n]
+		out[n] = x.cause == rollcall.CauseLogout && (logout || !met)
+		ending[n]++
+	}
 	for n, ends := range ending {
-		if p.presence.seen.Last(n) != 0 && p.sessions.count(n, now) == ends {
-			out = append(out, n)
+		if p.presence.seen.Last(n) == 0 || p.sessions.count(n, now) != ends {
+			delete(out, n)
 		}
 	}
 	return out
 }
 
 // reapStep bounds how many sessions one step reaps.
-const reapStep = 512
+const reapStep = 128
 
-// reap stores the ends of some of the sessions that reached their deadline and
-// frees what is left of them; it reports whether there are more.
-func (p *partition) reap(at int64) (u *unit, more bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// reap adds to a unit the ends of some of the sessions that reached their
+// deadline by an instant. They are freed by freeReaped, once it is applied.
+func (p *partition) reap(u *unit, until int64) (n int, err error) {
 	s := &p.sessions
-	s.expire(p.advance(at))
-	n := min(len(s.dead), reapStep)
-	if n == 0 {
-		return nil, false, nil
-	}
-	u = p.begin()
-	for _, slot := range s.dead[:n] {
-		end, cause := s.deadline(slot)
-		session := s.ended(slot, rollcall.End{At: timeOf(end), Cause: cause})
+	for ; n < min(len(s.dead), reapStep); n++ {
+		slot := s.dead[n]
+		at, cause := s.deadline(slot)
+		if at > until {
+			break
+		}
+		session := s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
+		if err := u.takeWaiting(s.user.Get(slot)); err != nil {
+			return 0, err
+		}
 		if err := u.end(&session, s.token.Get(slot)); err != nil {
-			return nil, false, u.drop(err)
+			return 0, err
 		}
 	}
-	if err := u.apply(); err != nil {
-		return nil, false, err
-	}
+	slices.SortStableFunc(u.events, func(a, b event) int { return a.At.Compare(b.At) })
+	return n, nil
+}
+
+// freeReaped frees the first of the sessions that reached their deadline.
+func (p *partition) freeReaped(n int) {
+	s := &p.sessions
 	for _, slot := range s.dead[:n] {
 		s.remove(slot)
 	}
@@ -195,5 +235,4 @@ func (p *partition) reap(at int64) (u *unit, more bool, err error) {
 		s.dead = nil
 	}
 	s.tidy()
-	return u, len(s.dead) > 0, nil
 }

@@ -35,9 +35,10 @@ type Engine struct {
 
 	ready  atomic.Bool // configured
 	closed atomic.Bool
-	forgot atomic.Int64 // minute in which retention was last seen to
-	busy   sync.RWMutex // held for reading by upkeep, for writing by Close
-	flush  sync.Mutex   // one flush at a time
+	forgot atomic.Int64  // minute in which retention was last seen to
+	busy   sync.RWMutex  // held for reading by upkeep, for writing by Close
+	flush  sync.Mutex    // one flush at a time
+	swept  atomic.Uint32 // how many partitions ticks have swept
 }
 
 var _ rollcall.Engine = (*Engine)(nil)
@@ -174,8 +175,10 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 	e.outages.configure(s)
 	e.events.keep = s.EventsCount
 	for _, p := range e.parts {
-		// Whoever had fallen silent before has been announced then.
-		p.presence.silent = max(p.presence.silent, since(p.clock, e.announced))
+		// New data, or nobody is told: all who fell silent before are known to have.
+		if line := since(p.clock, e.announced); p.told.place.Sec == 0 || !s.PresenceEvents {
+			p.told.place = recency.Place{Sec: max(p.told.place.Sec, line)}
+		}
 	}
 	e.ready.Store(true)
 	return nil

@@ -9,21 +9,22 @@ import (
 	"github.com/rollcall/rollcall/internal/recall"
 )
 
-// eraseMarks removes all that days hold of a number, and the figures that it was
-// part of. The archive is not the engine's to erase from.
-func (p *partition) eraseMarks(b *pebble.Batch, n uint32) error {
+// eraseMarks puts into a batch the removal of all that days hold of a number, and
+// of the figures that it was part of. forget does the same in memory. The archive
+// is not the engine's to erase from.
+func (p *partition) eraseMarks(b *pebble.Batch, n uint32) (forget func(), err error) {
 	t := &p.days
 	// The number may be another's soon, whose marks those read back are not.
 	p.eng.departed.months.Forget(func(recall.Key) bool { return false })
 	remove := func(k key) error { return b.Merge(k, dayset.AppendRemove(nil, []uint16{uint16(n)}), nil) }
 	container := uint8(n >> 16)
-	var err error
+	var steps []func()
 	for id, set := range t.sets {
 		if !set.Contains(n) {
 			continue
 		}
 		err = errors.Join(err, remove(dayKey(p.index, id.kind, id.day, container)), p.eng.kept.reopen(b, id))
-		t.remove(id, n)
+		steps = append(steps, func() { t.remove(id, n) })
 	}
 	if t.away.Contains(n) {
 		// Which days they were there on is known to the archive alone, but for
@@ -32,21 +33,25 @@ func (p *partition) eraseMarks(b *pebble.Batch, n uint32) error {
 			err = errors.Join(err, p.eng.kept.reopenFrom(b, first))
 		}
 		err = errors.Join(err, remove(awayKey(p.index, container)))
-		t.away.Remove(n)
+		steps = append(steps, func() { t.away.Remove(n) })
 	}
 	for m, set := range t.changed {
 		if set.Contains(n) {
 			err = errors.Join(err, remove(changedKey(p.index, m, container)))
-			t.unflag(m, n)
+			steps = append(steps, func() { t.unflag(m, n) })
 		}
 	}
 	for k := range t.first {
 		if day, ok := t.first[k].get(n); ok {
 			err = errors.Join(err, remove(firstKey(p.index, uint8(k), day, container)))
-			t.first[k].clear(n)
+			steps = append(steps, func() { t.first[k].clear(n) })
 		}
 	}
-	return err
+	return func() {
+		for _, step := range steps {
+			step()
+		}
+	}, err
 }
 
 // allOf returns the first n kinds.

@@ -36,6 +36,14 @@ type event struct {
 	aud audience
 }
 
+// family is the log the event is kept in.
+func (e *event) family() int {
+	if e.Type == rollcall.UserOnline || e.Type == rollcall.UserOffline {
+		return presenceFamily
+	}
+	return sessionFamily
+}
+
 var eventTypes = [...]rollcall.EventType{
 	rollcall.SessionStarted, rollcall.SessionEnded, rollcall.UserOnline, rollcall.UserOffline,
 	rollcall.UserBanned, rollcall.UserUnbanned, rollcall.UserErased,
@@ -58,16 +66,11 @@ func encodeEvent(e event) []byte {
 	return w.b
 }
 
+// eventsPerRecord bounds a stored run of presence events.
+const eventsPerRecord = 256
+
 func eventHead(typ rollcall.EventType, aud audience) byte {
 	return byte(slices.Index(eventTypes[:], typ))<<2 | byte(aud)
-}
-
-// writeEvent is encodeEvent for an event that is about a user and no more.
-func writeEvent(w *writer, typ rollcall.EventType, aud audience, at int64, user []byte) {
-	w.u8(eventHead(typ, aud))
-	w.int(at)
-	w.bytes(user)
-	w.raw([]byte{0, 0, 0, 0}) // no session, cause, reason, actor
 }
 
 func decodeEvent(b []byte) (event, error) {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -23,8 +24,9 @@ const (
 var familyTables = [2]byte{sessionFamily: tabEvent, presenceFamily: tabPresEvent}
 
 // eventLog is the log of both families. Session events are stored with the
-// command that causes them; presence events wait in memory for the next flush
-// and take their sequence numbers then. An event is delivered only once it and
+// command that causes them, and so are presence events of commands; those of
+// beats wait for the next flush, see announcing. All take their sequence numbers
+// when they are stored. An event is delivered only once it and
 // every event before it is durable.
 type eventLog struct {
 	store *store
@@ -38,7 +40,6 @@ type eventLog struct {
 	done     uint64   // every event up to here is durable
 	news     chan struct{}
 	closed   bool
-	waiting  waiting   // presence events not yet flushed
 	trimmed  [2]uint64 // newest event no longer kept, by family
 	count    [2]int    // events kept, by family
 }
@@ -57,31 +58,41 @@ func newEventLog(s *store, epoch uint32) *eventLog {
 	return &eventLog{store: s, epoch: epoch, news: make(chan struct{}), durable: s.journal.Durable()}
 }
 
-// take reserves n sequence numbers and returns the first. applied or drop must
-// follow.
-func (l *eventLog) take(n, family int) uint64 {
+// take reserves a sequence number for each of some events and returns the
+// first. applied or drop must follow.
+func (l *eventLog) take(events []event) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := l.seq + 1
-	l.seq += uint64(n)
-	l.count[family] += n
+	l.seq += uint64(len(events))
+	for i := range events {
+		l.count[events[i].family()]++
+	}
 	l.inFlight = append(l.inFlight, flight{first: first})
 	return first
 }
 
-// append adds session events to a batch about to be applied and returns the
-// first.
+// append adds events to a batch about to be applied and returns the first.
+// Presence events that follow each other share a record.
 func (l *eventLog) append(b *pebble.Batch, events []event) (first uint64, err error) {
 	if len(events) == 0 {
 		return 0, nil
 	}
-	first = l.take(len(events), sessionFamily)
-	for i := range events {
-		if err := b.Set(eventKey(first+uint64(i)), encodeEvent(events[i]), nil); err != nil {
-			return first, err
+	first = l.take(events)
+	for i := 0; i < len(events) && err == nil; {
+		seq := first + uint64(i)
+		if events[i].family() == sessionFamily {
+			err = b.Set(eventKey(seq), encodeEvent(events[i]), nil)
+			i++
+			continue
 		}
+		w, n := writer{}, 0
+		for ; i < len(events) && n < eventsPerRecord && events[i].family() == presenceFamily; i, n = i+1, n+1 {
+			w.bytes(encodeEvent(events[i]))
+		}
+		err = b.Set(presEventKey(seq), w.b, nil)
 	}
-	return first, nil
+	return first, err
 }
 
 // applied says that the change whose events begin with first is in the tables,
@@ -142,52 +153,6 @@ func (l *eventLog) wake() {
 	l.news = make(chan struct{})
 }
 
-// trimStep bounds the records one trim looks at.
-const trimStep = 10_000
-
-// trim adds the removal of some of what is past its keep, or older than
-// oldest, to a batch.
-func (l *eventLog) trim(ctx context.Context, b *pebble.Batch, oldest int64) error {
-	for family, table := range familyTables {
-		l.mu.Lock()
-		first, over, done := l.trimmed[family]+1, l.count[family]-l.keep, l.done
-		l.mu.Unlock()
-		cut, dropped, steps := first, 0, 0 // cut: the first event that stays
-		err := l.store.scanRange(ctx, newKey(table, 9).u64(first), newKey(table, 9).u64(done+1), func(k, v []byte) error {
-			events, err := decodeEvents(family, k, v)
-			if err != nil {
-				return err
-			}
-			last := events[len(events)-1]
-			if (dropped+len(events) > over && last.At.UnixMilli() >= oldest) || steps == trimStep {
-				return errStop
-			}
-			cut, dropped, steps = last.seq+1, dropped+len(events), steps+1
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStop) {
-			return err
-		}
-		if dropped == 0 {
-			continue
-		}
-		if err := b.DeleteRange(newKey(table, 9).u64(first), newKey(table, 9).u64(cut), nil); err != nil {
-			return err
-		}
-		l.mu.Lock()
-		l.trimmed[family], l.count[family] = cut-1, l.count[family]-dropped
-		trimmed := l.trimmed
-		l.mu.Unlock()
-		w := writer{}
-		w.uint(trimmed[sessionFamily])
-		w.uint(trimmed[presenceFamily])
-		if err := b.Set(metaKey(metaTrimmed), w.b, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // load finds out what is kept.
 func (l *eventLog) load(ctx context.Context) error {
 	v, ok, err := l.store.get(metaKey(metaTrimmed))
@@ -220,42 +185,51 @@ func (l *eventLog) load(ctx context.Context) error {
 	return nil
 }
 
-// redact removes a user from all events kept, in a batch. It is called with
-// that user's partition locked.
-func (l *eventLog) redact(ctx context.Context, b *pebble.Batch, user string) error {
-	l.mu.Lock()
-	err := l.waiting.redact(user)
-	l.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	for family, table := range [...]byte{tabEvent, tabPresEvent} {
-		err := l.store.scan(ctx, newKey(table, 1), func(k, v []byte) error {
-			events, err := decodeEvents(family, k, v)
-			if err != nil {
-				return err
-			}
-			if !slices.ContainsFunc(events, func(e event) bool { return e.User == user }) {
-				return nil
-			}
-			w := writer{}
-			for _, e := range events {
-				if e.User == user {
-					e.User, e.Session, e.Reason, e.Actor = "", rollcall.SessionID{}, "", ""
-				}
-				if family == 0 {
-					w.raw(encodeEvent(e))
-				} else {
-					w.bytes(encodeEvent(e))
-				}
-			}
-			return b.Set(k, w.b, nil)
-		})
+// redactStep bounds the records of a family that one step of an erasure looks
+// at.
+const redactStep = 1000
+
+// redact takes a user out of events of a family from a key on, in a batch. If it
+// stops before the last the user can be in, it lowers next to where.
+func (l *eventLog) redact(b *pebble.Batch, x erasure, from key, family int, next *uint64) error {
+	n := 0
+	id := []byte(x.user)
+	err := l.store.scanRange(uninterrupted{}, from, newKey(from[0], 9).u64(x.last+1), func(k, v []byte) error {
+		if n++; n > redactStep {
+			*next = min(*next, binary.BigEndian.Uint64(k[1:]))
+			return errStop
+		}
+		if !bytes.Contains(v, id) {
+			return nil
+		}
+		events, err := decodeEvents(family, k, v)
 		if err != nil {
 			return err
 		}
+		w := writer{}
+		for _, e := range events {
+			if e.User == x.user {
+				e.User, e.Session, e.Reason, e.Actor = "", rollcall.SessionID{}, "", ""
+			}
+			if family == sessionFamily {
+				w.raw(encodeEvent(e))
+			} else {
+				w.bytes(encodeEvent(e))
+			}
+		}
+		return b.Set(k, w.b, nil)
+	})
+	if errors.Is(err, errStop) {
+		return nil
 	}
-	return nil
+	return err
+}
+
+// newest returns the number of the newest event.
+func (l *eventLog) newest() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
 }
 
 // id is the text form of a place in this store's log.

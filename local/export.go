@@ -274,10 +274,10 @@ func (x *exporting) sessions(n uint32, d *rollcall.Dossier) {
 		at, cause := s.deadline(slot)
 		switch {
 		case now < at:
-			c := &s.classes[s.class.Get(slot)]
+			by := s.timeouts(slot)
 			d.Sessions = append(d.Sessions, rollcall.KeptSession{
 				Session: s.session(slot), Token: token,
-				Idle: time.Duration(c.idle) * time.Millisecond, Lifetime: time.Duration(c.lifetime) * time.Millisecond,
+				Idle: time.Duration(by.idle) * time.Millisecond, Lifetime: time.Duration(by.lifetime) * time.Millisecond,
 			})
 		case now < at+ms(p.eng.settings.EndedKeep):
 			ended := s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})

@@ -182,7 +182,7 @@ func (m *importing) run() error {
 		return err
 	}
 	for _, w := range m.locked {
-		w.p.fallSilent(w.p.advance(m.now)) // before anyone comes who fell silent elsewhere
+		w.p.advance(m.now)
 	}
 	m.b = m.eng.store.newBatch()
 	if err := m.putWaiting(); err != nil {

@@ -102,9 +102,12 @@ func (p *partition) enterSeen(some []incomingSeen) {
 	var t recency.Tally
 	p.presence.seen.Enter(some, &t)
 	t.Flush(&p.eng.seconds)
+	line := max(p.told.place.Sec, since(p.eng.outages.floor(p.clock), p.eng.announced))
 	for _, x := range some {
 		if x.Hidden {
 			p.presence.gone.Add(x.N)
+		} else if x.Sec >= line { // to be announced offline when they fall silent
+			p.told.online.add(x.N)
 		}
 	}
 }

@@ -80,17 +80,33 @@ func TestChainMatchesLists(t *testing.T) {
 	})
 }
 
-func TestEndHeapPopsInOrder(t *testing.T) {
+func TestEndHeapHoldsOneInstantForEachWhoHasOne(t *testing.T) {
 	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var h endHeap
-		times := rapid.SliceOf(rapid.Int64Range(0, 50)).Draw(t, "times")
-		for i, at := range times {
-			h.push(ending{at, uint32(i)})
-		}
-		slices.Sort(times)
-		for _, at := range times {
-			require.Equal(t, at, h.pop().at)
-		}
-		require.Empty(t, h)
+		model := map[uint32]int64{}
+		slot := rapid.Uint32Range(0, 20)
+		t.Repeat(map[string]func(*rapid.T){
+			"set": func(t *rapid.T) {
+				of, at := slot.Draw(t, "slot"), rapid.Int64Range(0, 50).Draw(t, "at")
+				h.set(of, at)
+				model[of] = at
+			},
+			"remove": func(t *rapid.T) {
+				of := slot.Draw(t, "slot")
+				h.remove(of)
+				delete(model, of)
+			},
+			"": func(t *rapid.T) {
+				require.Len(t, h.heap, len(model))
+				first, ok := h.first()
+				require.Equal(t, len(model) > 0, ok)
+				for _, at := range model {
+					require.LessOrEqual(t, first.at, at)
+				}
+				if ok {
+					require.Equal(t, model[first.of], first.at)
+				}
+			},
+		})
 	})
 }

@@ -20,7 +20,10 @@ const (
 	tabBeat      = 'b' // partition, second → numbers last seen in it
 	tabSeen      = 'B' // partition, number>>12 → last seen of 4,096 numbers
 	tabForgot    = 'o' // partition, number → last seen that was forgotten
-	tabGone      = 'g' // partition, number → ""
+	tabGone      = 'g' // partition, number → when that is to be announced, if it has not been
+	tabHeard     = 'H' // partition, number → last seen, not among the beats yet
+	tabSilent    = 'L' // partition → users last seen before this second have been announced offline
+	tabQuiet     = 'l' // partition, second, sequence → numbers last seen in it who have been, too
 	tabSession   = 's' // partition, id → session
 	tabTouch     = 'q' // partition, sequence → slots and when they were touched
 	tabTouched   = 'Q' // partition → the same for all slots
@@ -37,6 +40,7 @@ const (
 	tabClosed    = 'S' // kind index or allKinds, day → figures of a closed day
 	tabEvent     = 'e' // sequence → session event
 	tabPresEvent = 'p' // sequence of the first → presence events
+	tabErasure   = 'E' // partition, number of the first event kept → erasure not finished
 	tabRetry     = 'y' // retry key → what was answered
 	tabRetryDue  = 'Y' // ms, retry key → ""
 	tabVisit     = 'v' // length of the name, name, s when the hour began → sketch
@@ -57,13 +61,19 @@ func blockKey(p uint8, block uint32) key { return newKey(tabBlock, 5).u8(p).u24(
 func idKey(p uint8, n uint32) key        { return newKey(tabID, 5).u8(p).u24(n) }
 func userKey(p uint8, n uint32) key      { return newKey(tabUser, 5).u8(p).u24(n) }
 func goneKey(p uint8, n uint32) key      { return newKey(tabGone, 5).u8(p).u24(n) }
+func heardKey(p uint8, n uint32) key     { return newKey(tabHeard, 5).u8(p).u24(n) }
+func silentKey(p uint8) key              { return newKey(tabSilent, 2).u8(p) }
 func forgetKey(p uint8, n uint32) key    { return newKey(tabForgot, 5).u8(p).u24(n) }
 func beatKey(p uint8, sec uint32) key    { return newKey(tabBeat, 6).u8(p).u32(sec) }
 func seenKey(p uint8, block uint32) key  { return newKey(tabSeen, 5).u8(p).u24(block) }
 func touchKey(p uint8, seq uint64) key   { return newKey(tabTouch, 10).u8(p).u64(seq) }
-func touchedKey(p uint8) key             { return newKey(tabTouched, 2).u8(p) }
-func eventKey(seq uint64) key            { return newKey(tabEvent, 9).u64(seq) }
-func presEventKey(seq uint64) key        { return newKey(tabPresEvent, 9).u64(seq) }
+func quietKey(p uint8, sec, seq uint32) key {
+	return newKey(tabQuiet, 10).u8(p).u32(sec).u32(seq)
+}
+
+func touchedKey(p uint8) key      { return newKey(tabTouched, 2).u8(p) }
+func eventKey(seq uint64) key     { return newKey(tabEvent, 9).u64(seq) }
+func presEventKey(seq uint64) key { return newKey(tabPresEvent, 9).u64(seq) }
 
 func banKey(p uint8, b rollcall.BanKey) key         { return newKey(tabBan, 18).u8(p).raw(b[:]) }
 func sessionKey(p uint8, id rollcall.SessionID) key { return newKey(tabSession, 18).u8(p).raw(id[:]) }

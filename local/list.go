@@ -43,12 +43,29 @@ func (e *Engine) lockExpired(now int64) {
 			return
 		}
 		e.runlockAll()
-		for _, p := range late {
-			p.mu.Lock()
-			p.sessions.expire(p.advance(now))
-			p.mu.Unlock()
+		e.expireAll(late, now)
+	}
+}
+
+// expireAll takes what is due out of the order of some partitions, on all
+// processors, and lets others at a partition between two steps.
+func (e *Engine) expireAll(late []*partition, now int64) {
+	var next atomic.Int32
+	var wg sync.WaitGroup
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(late); i = int(next.Add(1)) - 1 {
+			for p, more := late[i], true; more; {
+				p.mu.Lock()
+				more = p.sessions.expire(p.advance(now))
+				p.mu.Unlock()
+			}
 		}
 	}
+	for range min(runtime.GOMAXPROCS(0), len(late)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
 }
 
 // listing is one question for a list of sessions, with all partitions locked.

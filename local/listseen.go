@@ -102,7 +102,7 @@ type seenWalk struct {
 
 type seenQueue struct {
 	part  int
-	class uint16
+	class uint32
 	left  int // entries still to come are those before this one
 }
 
@@ -111,13 +111,13 @@ func (l *listing) newSeenWalk(from int64) *seenWalk {
 	w := &seenWalk{l: l}
 	for i := range l.parts {
 		s := l.parts[i].s
-		for c := range s.classes {
-			q := &s.classes[c].queue
+		for c := range s.classes.list {
+			q := &s.classes.list[c].queue
 			left := q.Len()
 			if from < math.MaxInt64 {
 				left = q.LowerBound(from + 1)
 			}
-			w.queues = append(w.queues, seenQueue{i, uint16(c), left})
+			w.queues = append(w.queues, seenQueue{i, uint32(c), left})
 		}
 	}
 	return w
@@ -155,7 +155,7 @@ func (w *seenWalk) fill() bool {
 			}
 			q.left--
 			m := &w.l.parts[q.part]
-			_, slot := m.s.classes[q.class].queue.At(q.left)
+			_, slot := m.s.classes.list[q.class].queue.At(q.left)
 			w.batch = append(w.batch, seenAt{at, m.s.id(slot), q.part, slot})
 		}
 	}
@@ -169,7 +169,7 @@ func (w *seenWalk) fill() bool {
 func (w *seenWalk) peek(q *seenQueue) (int64, bool) {
 	m := &w.l.parts[q.part]
 	for ; q.left > 0; q.left-- {
-		at, slot := m.s.classes[q.class].queue.At(q.left - 1)
+		at, slot := m.s.classes.list[q.class].queue.At(q.left - 1)
 		if m.s.queued(q.class, at, slot) && (m.some == nil || m.some.Contains(m.s.pos.Get(slot))) {
 			return at, true
 		}

@@ -47,7 +47,17 @@ func (e *Engine) load() error {
 		return err
 	}
 	e.outages.loaded(e.latest(0))
-	return e.loadFriends()
+	if err := e.loadFriends(); err != nil {
+		return err
+	}
+	for _, p := range e.parts {
+		for n := range p.dir.Limit() {
+			if p.dir.Has(n) && !p.needs(n) {
+				p.idle = append(p.idle, n)
+			}
+		}
+	}
+	return e.loadErasures()
 }
 
 // loadShared reads what the partitions share.
@@ -90,7 +100,7 @@ func (e *Engine) loadShared() error {
 // load rebuilds a partition.
 func (p *partition) load() error {
 	for _, step := range []func() error{
-		p.loadIDs, p.loadUsers, p.loadBans, p.loadSessions, p.loadBeats, p.loadDays, p.loadFirst, p.loadChanged, p.loadAway,
+		p.loadIDs, p.loadUsers, p.loadBans, p.loadSessions, p.loadBeats, p.loadTold, p.loadDays, p.loadFirst, p.loadChanged, p.loadAway,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -294,12 +304,22 @@ func (p *partition) settleBeats(latest []uint32) error {
 	for _, sec := range latest { // what only sessions know of was never flushed
 		p.presence.flushed = max(p.presence.flushed, sec)
 	}
+	err := p.scan(tabHeard, func(k, v []byte) error {
+		if n := number24(k); len(v) == 4 && n < uint32(len(latest)) && p.dir.Has(n) {
+			latest[n] = max(latest[n], binary.BigEndian.Uint32(v))
+			p.told.heard = append(p.told.heard, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
 		slot := s.order.Slot(pos)
 		n := s.user.Get(slot)
 		latest[n] = max(latest[n], secOf(s.seen.Get(slot)))
 	}
-	err := p.scan(tabForgot, func(k, v []byte) error {
+	err = p.scan(tabForgot, func(k, v []byte) error {
 		p.presence.forgot.Add(number24(k))
 		if n := number24(k); len(v) == 4 && n < uint32(len(latest)) && latest[n] <= binary.BigEndian.Uint32(v) {
 			latest[n] = 0

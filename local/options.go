@@ -2,6 +2,7 @@ package local
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -42,6 +43,9 @@ type Options struct {
 
 	fs       vfs.FS // for tests
 	minDelta int    // for tests: entries never worth a snapshot
+	// stopwatch starts to measure how long upkeep has worked, for it to give up
+	// its turn; for tests.
+	stopwatch func() (elapsed func() time.Duration)
 }
 
 func (o *Options) fill() error {
@@ -68,6 +72,9 @@ func (o *Options) fill() error {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.stopwatch == nil {
+		o.stopwatch = stopwatch
 	}
 	if o.minDelta == 0 {
 		o.minDelta = defaultMinDelta

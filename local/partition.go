@@ -1,7 +1,9 @@
 package local
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,6 +33,8 @@ type partition struct {
 	uses   column.Column[uint32]
 
 	presence presence
+	told     announcing
+	idle     []uint32 // numbers of whom nothing may be known any more
 	sessions sessions
 	users    userTable
 	friends  friendTable
@@ -89,16 +93,68 @@ func (p *partition) ref(n uint32) ref { return newRef(p.index, n) }
 
 // release gives a user's number back if nothing is known about them any more.
 func (p *partition) release(b *pebble.Batch, n uint32) error {
-	if p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 || p.users.has(n) ||
-		p.friends.count(n) != 0 || p.uses.Get(n) != 0 || p.days.needs(n) {
+	if p.needs(n) {
 		return nil
 	}
-	p.dir.Remove(n) // its block may hold it even if it was never flushed itself
-	p.onDisk.remove(n)
-	if err := b.Delete(idKey(p.index, n), nil); err != nil {
+	if err := p.freeNumber(b, n); err != nil {
 		return err
 	}
 	return p.writeBlock(b, n>>blockShift)
+}
+
+// needs reports whether anything is known of a number.
+func (p *partition) needs(n uint32) bool {
+	return p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 || p.users.has(n) ||
+		p.friends.count(n) != 0 || p.uses.Get(n) != 0 || p.days.needs(n) || p.told.holds(n)
+}
+
+// freeNumber makes a number another user's to have. Its block has to be written:
+// it may hold the id even if it was never flushed itself.
+func (p *partition) freeNumber(b *pebble.Batch, n uint32) error {
+	p.dir.Remove(n)
+	p.onDisk.remove(n)
+	p.forgetTold(n)
+	return b.Delete(idKey(p.index, n), nil)
+}
+
+// mayRelease notes a number of whom the last that is known may have gone: the
+// next flush looks. Whoever was seen stays for that alone.
+func (p *partition) mayRelease(n uint32) {
+	if p.presence.seen.Last(n) == 0 && p.sessions.ofUser.head.Get(n) == 0 {
+		p.idle = append(p.idle, n)
+	}
+}
+
+// releaseStep bounds the numbers that one flush gives back.
+const releaseStep = 4096
+
+// releaseIdle gives back the numbers of users of whom nothing is known any more,
+// in a batch of its own that nobody waits for.
+func (p *partition) releaseIdle() error {
+	if len(p.idle) == 0 {
+		return nil
+	}
+	some := slices.Clone(p.idle[:min(len(p.idle), releaseStep)])
+	slices.Sort(some)
+	b := p.eng.store.newBatch()
+	var blocks []uint32
+	var err error
+	for _, n := range slices.Compact(some) {
+		if err == nil && p.dir.Has(n) && !p.needs(n) {
+			err = p.freeNumber(b, n)
+			blocks = append(blocks, n>>blockShift)
+		}
+	}
+	for _, block := range slices.Compact(blocks) {
+		err = cmp.Or(err, p.writeBlock(b, block))
+	}
+	if err == nil && !b.Empty() {
+		err = p.eng.store.queue(b)
+	}
+	if p.idle = p.idle[len(some):]; len(p.idle) == 0 {
+		p.idle = nil
+	}
+	return errors.Join(err, b.Close())
 }
 
 // Numbers are stored in blocks of 256, so that many new users cost few keys.
@@ -158,6 +214,13 @@ type unit struct {
 	batch  *pebble.Batch
 	events []event
 	ticket journal.Ticket
+
+	// What catchUp and fallSilent found, see announcing.
+	changes []waitingEvent // presence changes among the events
+	taken   []uint32       // whose events waited
+	overdue []uint32       // sessions past their deadline
+	left    []ending       // taken from those who logged out
+	place   *recency.Place
 }
 
 func (p *partition) begin() *unit {
@@ -183,6 +246,7 @@ func (u *unit) apply() error {
 	u.batch = nil
 	u.p.newest.Store(u.ticket.Number)
 	log.applied(first, u.ticket.Number)
+	u.p.tell(u)
 	return nil
 }
 
@@ -231,9 +295,8 @@ type presence struct {
 	gone    *roaring.Bitmap
 	forgot  *roaring.Bitmap // numbers the store is told to know no last-seen time of
 	again   []uint32        // of those, heard again since the last flush
-	silent  uint32          // users last seen before this second have been announced offline
 	ungone  []uint32        // came back since the last flush
-	back    []uint32        // working memory of hearAll
+	back    []heard         // working memory of hearAll
 	flushed uint32          // seconds before this one are in the store
 	written int             // numbers in beat records since the last snapshot
 }

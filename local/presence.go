@@ -37,10 +37,7 @@ func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
 	b, _ := e.scratch.Get().(*beatScratch)
 	defer e.scratch.Put(b)
 	b.sort(users, len(e.parts))
-	defer func() {
-		b.tally.Flush(&e.seconds) // what was heard counts, also before an error
-		clear(b.ids)              // hold on to no caller's strings
-	}()
+	defer func() { clear(b.ids) }() // hold on to no caller's strings
 	for i, p := range e.parts {
 		from, to := b.bucket[i], b.bucket[i+1]
 		if from == to {
@@ -88,27 +85,31 @@ func (p *partition) beat(at int64, b *beatScratch, from, to int) error {
 	if err != nil {
 		return errFull(err)
 	}
-	p.fallSilent(now)
-	p.hearAll(now, numbers, &b.tally)
-	return nil
+	p.hearAll(now, numbers, &b.tally, true)
+	b.tally.Flush(&p.eng.seconds) // under the lock: who counts has no user between two seconds
+	return p.flushEarly()
 }
 
-// hear is a sign of life of some numbers, outside of Beat.
-func (p *partition) hear(now int64, numbers []uint32) {
+// hear is a sign of life of some numbers, outside of Beat. Without announce the
+// caller's unit has told of it.
+func (p *partition) hear(now int64, numbers []uint32, announce bool) {
 	if len(numbers) == 0 {
 		return
 	}
-	p.fallSilent(now)
 	var t recency.Tally
-	p.hearAll(now, numbers, &t)
+	p.hearAll(now, numbers, &t, announce)
 	t.Flush(&p.eng.seconds)
 }
 
-// hearAll notes a sign of life and announces those who were offline.
-func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally) {
+// heard is a number that may have been offline, and when it was seen before.
+type heard struct{ n, prev uint32 }
+
+// hearAll notes a sign of life, and announces those who were offline.
+func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally, announce bool) {
 	pr := &p.presence
 	back := pr.back[:0]
-	pr.seen.Hear(secOf(now), numbers, t, pr.silent, func(n, prev uint32, hidden bool) {
+	line := max(since(p.eng.outages.floor(now), p.eng.announced), p.told.place.Sec)
+	pr.seen.Hear(secOf(now), numbers, t, line, func(n, prev uint32, hidden bool) {
 		if prev == 0 && pr.forgot.Contains(n) {
 			pr.again = append(pr.again, n)
 		}
@@ -116,53 +117,39 @@ func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally) {
 			pr.gone.Remove(n)
 			pr.ungone = append(pr.ungone, n)
 		}
-		back = append(back, n)
+		back = append(back, heard{n, prev})
 	})
 	pr.back = back
-	p.eng.events.announce(p, rollcall.UserOnline, now, back)
+	if !announce || !p.eng.settings.PresenceEvents {
+		return
+	}
+	for _, h := range back {
+		p.comes(now, h.n, h.prev)
+	}
+}
+
+// flushEarly flushes the partition if too many events wait for the next flush.
+func (p *partition) flushEarly() error {
+	if len(p.told.waiting) < maxWaiting {
+		return nil
+	}
+	return p.flushLocked()
 }
 
 // hide makes users gone: offline until their next sign of life.
-func (p *partition) hide(now int64, numbers []uint32) {
-	if len(numbers) == 0 {
+func (p *partition) hide(gone []departure) {
+	if len(gone) == 0 {
 		return
 	}
-	p.fallSilent(now)
-	p.eng.events.announce(p, rollcall.UserOffline, now, p.announcedOf(numbers))
 	var t recency.Tally
-	for _, n := range numbers {
-		p.presence.seen.Hide(n, &t)
-		p.presence.gone.Add(n)
-	}
-	t.Flush(&p.eng.seconds)
-}
-
-// announcedOf returns those of some numbers who have been announced online.
-func (p *partition) announcedOf(numbers []uint32) []uint32 {
-	var out []uint32
-	for _, n := range numbers {
-		last := p.presence.seen.Last(n)
-		if last != 0 && last >= p.presence.silent && !p.presence.seen.Hidden(n) {
-			out = append(out, n)
+	for _, d := range gone {
+		p.presence.seen.Hide(d.n, &t)
+		p.presence.gone.Add(d.n)
+		if d.leave != 0 {
+			p.told.leaving.set(d.n, d.leave)
 		}
 	}
-	return out
-}
-
-// fallSilent announces those whose window has passed without a sign of life.
-func (p *partition) fallSilent(now int64) {
-	line := since(p.eng.outages.floor(now), p.eng.announced)
-	from := p.presence.silent
-	if line <= from {
-		return
-	}
-	p.presence.silent = line
-	if !p.eng.settings.PresenceEvents {
-		return
-	}
-	var silent []uint32
-	p.presence.seen.EachBetween(from, line-1, func(_, n uint32) { silent = append(silent, n) })
-	p.eng.events.announce(p, rollcall.UserOffline, now, silent)
+	t.Flush(&p.eng.seconds)
 }
 
 // since returns the first second that counts as online at now for a window.
@@ -408,7 +395,6 @@ func (p *partition) lastSeenBefore(line uint32) []uint32 {
 func (p *partition) clear(at int64, line uint32, numbers []uint32) (int, error) {
 	p.mu.Lock()
 	now := p.advance(at)
-	p.fallSilent(now)
 	numbers = slices.DeleteFunc(numbers, func(n uint32) bool {
 		last := p.presence.seen.Last(n)
 		return last == 0 || last >= line
@@ -433,7 +419,20 @@ func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
 			return err
 		}
 	}
-	p.eng.events.announce(p, rollcall.UserOffline, now, p.announcedOf(numbers))
+	for _, n := range numbers {
+		online, err := u.catchUp(n, now)
+		if err != nil {
+			return err
+		}
+		if online {
+			u.presence(n, now, true)
+		}
+	}
+	if err := u.apply(); err != nil {
+		return err
+	}
+	p.reaped(u)
+	p.sessions.tidy()
 	var t recency.Tally
 	for _, n := range numbers {
 		p.presence.seen.Forget(n, &t)
@@ -441,10 +440,6 @@ func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
 		p.presence.gone.Remove(n)
 	}
 	t.Flush(&p.eng.seconds)
-	for _, n := range numbers {
-		if err := p.release(u.batch, n); err != nil {
-			return err
-		}
-	}
-	return u.apply()
+	p.idle = append(p.idle, numbers...)
+	return p.releaseIdle()
 }

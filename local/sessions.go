@@ -9,26 +9,12 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
 	"github.com/rollcall/rollcall/internal/column"
-	"github.com/rollcall/rollcall/internal/expiry"
 	"github.com/rollcall/rollcall/internal/intern"
 	"github.com/rollcall/rollcall/internal/order"
 )
 
 // noPos is the position of a free slot.
 const noPos = uint32(1<<32 - 1)
-
-// class is a pair of timeouts that sessions share. In its queue they stand in
-// the order of their last touch, which is the order of their deadlines; an
-// entry whose session was touched since is stale.
-//
-// Sessions that an import entered with a deadline that had been put off keep it,
-// each its own, until their next touch. They have a class to themselves, late,
-// whose queue is in the order of the last touch for lists alone.
-type class struct {
-	idle, lifetime int64 // ms; lifetime 0 for none
-	late           bool
-	queue          expiry.Queue
-}
 
 // valueSet is the positions in the login order of the sessions that hold a
 // value of a field, by value.
@@ -44,7 +30,7 @@ type sessions struct {
 	token  column.Column[tokenKey]
 	user   column.Column[uint32]
 	pos    column.Column[uint32]
-	class  column.Column[uint16]
+	class  column.Column[uint32]
 	kind   column.Column[intern.ID]
 	app    column.Column[intern.ID]
 	device column.Column[intern.ID]
@@ -55,7 +41,7 @@ type sessions struct {
 	free  []uint32 // of those, the free ones
 
 	order   order.Sequence
-	classes []class
+	classes classTable
 	ending  endHeap
 	late    endHeap          // deadlines that an import brought put off
 	putOff  map[uint32]int64 // of the sessions that have one, by slot
@@ -73,7 +59,7 @@ type sessions struct {
 	texts   arena.Arena
 	once    [1 << 10]uint32 // hashes of attribute values seen lately
 
-	dead []uint32 // ended at their deadline, still to be reaped
+	dead []uint32 // ended at their deadline, in that order, still to be reaped
 	ends uint64   // changes so far of what is remembered of ended sessions
 
 	lastLogin  int64 // of the newest id, to keep ids ascending
@@ -89,6 +75,7 @@ func (s *sessions) init(p *partition) {
 	s.p = p
 	s.byID.hash = func(slot uint32) uint64 { return rollcall.HashNumber(s.random.Get(slot)) }
 	s.byToken.hash = func(slot uint32) uint64 { return tokenBits(s.token.Get(slot)) }
+	s.classes.init()
 	s.live = roaring.New()
 	s.byKind, s.byApp, s.byDevice = valueSet{}, valueSet{}, valueSet{}
 	s.putOff = make(map[uint32]int64)
@@ -102,22 +89,25 @@ func tokenBits(t tokenKey) uint64 {
 	return h
 }
 
-// classOf returns the class of a pair of timeouts.
-func (s *sessions) classOf(idle, lifetime int64, late bool) uint16 {
-	for i := range s.classes {
-		if c := &s.classes[i]; c.idle == idle && c.lifetime == lifetime && c.late == late {
-			return uint16(i)
-		}
+// timeouts returns the timeouts of a session.
+func (s *sessions) timeouts(slot uint32) timeouts { return s.classes.list[s.class.Get(slot)].timeouts }
+
+// classify gives a session its timeouts; false if they are those it has.
+func (s *sessions) classify(slot uint32, by timeouts) bool {
+	old := s.class.Get(slot)
+	if old != 0 && s.classes.list[old].timeouts == by {
+		return false
 	}
-	s.classes = append(s.classes, class{idle: idle, lifetime: lifetime, late: late})
-	return uint16(len(s.classes) - 1)
+	s.class.Set(slot, s.classes.join(by))
+	s.classes.leave(old)
+	return true
 }
 
 // expires returns when idleness ends a session.
 func (s *sessions) expires(slot uint32) int64 {
-	c := &s.classes[s.class.Get(slot)]
-	at := s.seen.Get(slot) + c.idle
-	if c.late {
+	by := s.timeouts(slot)
+	at := s.seen.Get(slot) + by.idle
+	if by.late {
 		at = max(at, s.putOff[slot])
 	}
 	return s.p.eng.outages.extend(at)
@@ -194,8 +184,8 @@ func (s *sessions) addr(slot uint32) netip.Addr {
 
 // stored returns a session in the form it is stored in.
 func (s *sessions) stored(slot uint32, session rollcall.Session) stored {
-	c := &s.classes[s.class.Get(slot)]
-	return stored{Session: session, slot: slot, token: s.token.Get(slot), idle: c.idle, lifetime: c.lifetime, putOff: s.putOff[slot]}
+	by := s.timeouts(slot)
+	return stored{Session: session, slot: slot, token: s.token.Get(slot), idle: by.idle, lifetime: by.lifetime, putOff: s.putOff[slot]}
 }
 
 // newID makes the id of a session that begins now. Ids made in one millisecond
@@ -228,10 +218,10 @@ func (s *sessions) put(st *stored, user uint32) {
 	s.seen.Set(slot, st.SeenAt.UnixMilli())
 	s.token.Set(slot, st.token)
 	s.user.Set(slot, user)
-	s.class.Set(slot, s.classOf(st.idle, st.lifetime, st.putOff != 0))
+	s.classify(slot, timeouts{st.idle, st.lifetime, st.putOff != 0})
 	if st.putOff != 0 {
 		s.putOff[slot] = st.putOff
-		s.late.push(ending{st.putOff, slot})
+		s.late.set(slot, st.putOff)
 	}
 	s.lastLogin, s.lastRandom = login, st.ID.Random()
 
@@ -251,19 +241,26 @@ func (s *sessions) put(st *stored, user uint32) {
 	s.writeText(slot, &st.Session)
 	s.byID.add(slot)
 	s.byToken.add(slot)
-	if st.lifetime != 0 {
-		s.ending.push(ending{login + st.lifetime, slot})
+	s.scheduleEnd(slot)
+}
+
+// scheduleEnd sets a session's place among the absolute ends.
+func (s *sessions) scheduleEnd(slot uint32) {
+	if ends := s.endsAt(slot); ends != 0 {
+		s.ending.set(slot, ends)
+	} else {
+		s.ending.remove(slot)
 	}
 }
 
 // enqueue sets a session's place among the deadlines of its class. Calls must
 // come in the order of the last touch.
 func (s *sessions) enqueue(slot uint32) {
-	c := &s.classes[s.class.Get(slot)]
-	c.queue.Push(s.seen.Get(slot), slot)
-	if c.queue.Len() > 2*s.order.Live()+minQueue {
-		index := s.class.Get(slot)
-		c.queue.Compact(func(at int64, slot uint32) bool { return s.queued(index, at, slot) })
+	class := s.class.Get(slot)
+	s.classes.enqueue(class, s.seen.Get(slot), slot)
+	if c := &s.classes.list[class]; c.queue.Len() > 2*c.sessions+minQueue {
+		c.queue.Compact(func(at int64, slot uint32) bool { return s.queued(class, at, slot) })
+		s.classes.refront(class)
 	}
 }
 
@@ -271,7 +268,7 @@ func (s *sessions) enqueue(slot uint32) {
 const minQueue = 4096
 
 // queued reports whether a queue's entry is a session's latest.
-func (s *sessions) queued(class uint16, at int64, slot uint32) bool {
+func (s *sessions) queued(class uint32, at int64, slot uint32) bool {
 	return s.order.IsLive(s.pos.Get(slot)) && s.class.Get(slot) == class && s.seen.Get(slot) == at
 }
 
@@ -280,7 +277,7 @@ const noUser = uint32(1<<32 - 1)
 
 // endsAt returns a session's absolute end, 0 for none.
 func (s *sessions) endsAt(slot uint32) int64 {
-	if lifetime := s.classes[s.class.Get(slot)].lifetime; lifetime != 0 {
+	if lifetime := s.timeouts(slot).lifetime; lifetime != 0 {
 		return s.login(slot) + lifetime
 	}
 	return 0
@@ -316,6 +313,8 @@ func (s *sessions) unindex(set valueSet, id intern.ID, pos uint32) {
 // leave takes a session out of the order, at once and cheaply; what is left of
 // it goes with remove.
 func (s *sessions) leave(slot uint32) {
+	s.ending.remove(slot)
+	s.late.remove(slot)
 	pos := s.pos.Get(slot)
 	if !s.order.IsLive(pos) {
 		return
@@ -347,6 +346,7 @@ func (s *sessions) remove(slot uint32) {
 	}
 	s.freeText(slot)
 	delete(s.putOff, slot)
+	s.p.mayRelease(s.user.Get(slot))
 	s.vacate(slot)
 }
 
@@ -360,6 +360,8 @@ func (s *sessions) tidy() {
 
 // vacate makes a slot free.
 func (s *sessions) vacate(slot uint32) {
+	s.classes.leave(s.class.Get(slot))
+	s.class.Set(slot, 0)
 	s.user.Set(slot, noUser)
 	s.pos.Set(slot, noPos)
 	s.free = append(s.free, slot)
@@ -386,14 +388,11 @@ func (s *sessions) compact() {
 // touch moves a session's last sign of life, by the policy that applies now;
 // it reports whether what is stored of the session besides changed.
 func (s *sessions) touch(slot uint32, now int64, policy rollcall.Policy) bool {
-	c := s.classOf(ms(policy.IdleTimeout), ms(policy.Lifetime), false)
-	changed := c != s.class.Get(slot)
+	changed := s.classify(slot, timeouts{ms(policy.IdleTimeout), ms(policy.Lifetime), false})
 	if changed {
-		s.class.Set(slot, c)
 		delete(s.putOff, slot)
-		if ends := s.endsAt(slot); ends != 0 {
-			s.ending.push(ending{ends, slot})
-		}
+		s.late.remove(slot)
+		s.scheduleEnd(slot)
 	}
 	if now > s.seen.Get(slot) || changed {
 		s.seen.Set(slot, max(now, s.seen.Get(slot)))
@@ -406,66 +405,66 @@ func ms(d time.Duration) int64 { return d.Milliseconds() }
 
 // due reports whether expire has something to do.
 func (s *sessions) due(now int64) bool {
-	if len(s.ending) > 0 && s.ending[0].at <= now {
-		return true
-	}
-	if len(s.late) > 0 && s.p.eng.outages.extend(s.late[0].at) <= now {
-		return true
-	}
-	for i := range s.classes {
-		c := &s.classes[i]
-		if at, _, ok := c.queue.Front(); ok && !c.late && s.p.eng.outages.extend(at+c.idle) <= now {
-			return true
-		}
-	}
-	return false
+	_, ok := s.nextDue(now)
+	return ok
 }
 
-// expire takes every session past its deadline out of the order. What is left
-// of them is reaped later.
-func (s *sessions) expire(now int64) {
+// overdue is the session that expire takes next, and how it is found.
+type overdue struct {
+	slot  uint32
+	class uint32 // at the front of which it stands, 0 for none
+	idle  bool   // idleness ends it, not its absolute end
+	at    int64
+}
+
+// nextDue finds the session, or the stale entry, that fell due first: by its
+// absolute end, by a deadline that an import brought, or as the front of a class.
+func (s *sessions) nextDue(now int64) (next overdue, found bool) {
 	o := &s.p.eng.outages
-	for i := range s.classes {
-		c := &s.classes[i]
-		for {
-			at, slot, ok := c.queue.Front()
-			if !ok || (c.late && s.queued(uint16(i), at, slot)) {
-				break
-			}
-			due := o.extend(at + c.idle)
-			if !c.late && due > now {
-				break
-			}
-			c.queue.Pop()
-			if s.queued(uint16(i), at, slot) {
-				s.die(slot, due)
-			}
+	if end, ok := s.ending.first(); ok && end.at <= now {
+		next, found = overdue{slot: end.of, at: end.at}, true
+	}
+	earlier := func(at int64) bool { return at <= now && (!found || at <= next.at) }
+	if late, ok := s.late.first(); ok {
+		if at := o.extend(late.at); earlier(at) {
+			next, found = overdue{slot: late.of, idle: true, at: at}, true
 		}
 	}
-	for len(s.late) > 0 {
-		due := o.extend(s.late[0].at)
-		if due > now {
-			break
-		}
-		top := s.late.pop()
-		if s.order.IsLive(s.pos.Get(top.slot)) && s.putOff[top.slot] == top.at {
-			s.die(top.slot, due)
+	if front, ok := s.classes.fronts.first(); ok {
+		if at := o.extend(front.at); earlier(at) {
+			_, slot, _ := s.classes.list[front.of].queue.Front()
+			next, found = overdue{slot: slot, class: front.of, idle: true, at: at}, true
 		}
 	}
-	for len(s.ending) > 0 && s.ending[0].at <= now {
-		top := s.ending.pop()
-		if s.order.IsLive(s.pos.Get(top.slot)) && s.endsAt(top.slot) == top.at {
-			s.leave(top.slot)
-			s.dead = append(s.dead, top.slot)
-		}
-	}
+	return next, found
 }
 
-// die takes a session out of the lists because its idle deadline has passed.
-func (s *sessions) die(slot uint32, due int64) {
-	s.p.eng.outages.took(due)
-	s.leave(slot)
-	s.dead = append(s.dead, slot)
+// expireStep bounds how many entries one step of expire looks at.
+const expireStep = 1024
+
+// expire takes sessions past their deadline out of the order, the first due
+// first, and reports whether there may be more. What is left of them is reaped
+// later.
+func (s *sessions) expire(now int64) (more bool) {
+	for range expireStep {
+		next, ok := s.nextDue(now)
+		if !ok {
+			return false
+		}
+		if next.class != 0 {
+			at, slot, _ := s.classes.list[next.class].queue.Front()
+			s.classes.pop(next.class)
+			if !s.queued(next.class, at, slot) {
+				continue
+			}
+		}
+		if next.idle {
+			s.p.eng.outages.took(next.at)
+		}
+		s.leave(next.slot)
+		s.dead = append(s.dead, next.slot)
+	}
+	return true
 }
 
 // count counts a user's live sessions.
@@ -483,11 +482,8 @@ func (s *sessions) count(user uint32, now int64) int {
 func (s *sessions) memory() int {
 	total := s.random.Bytes() + s.seen.Bytes() + s.token.Bytes() + s.user.Bytes() +
 		s.pos.Bytes() + s.class.Bytes() + s.kind.Bytes() + s.app.Bytes() + s.device.Bytes() + s.ip.Bytes() + s.text.Bytes() +
-		4*cap(s.free) + s.order.Bytes() + 16*cap(s.ending) + s.ofUser.bytes() + s.ofIP.bytes() + s.byID.bytes() +
+		4*cap(s.free) + s.order.Bytes() + s.ending.bytes() + s.late.bytes() + s.classes.bytes() + s.ofUser.bytes() + s.ofIP.bytes() + s.byID.bytes() +
 		s.byToken.bytes() + s.values.Bytes() + s.ips.Bytes() + s.texts.Bytes() + 4*cap(s.dead) + 4*len(s.once)
-	for i := range s.classes {
-		total += s.classes[i].queue.Bytes()
-	}
 	for _, set := range [...]valueSet{s.byKind, s.byApp, s.byDevice} {
 		for _, b := range set {
 			total += int(b.GetSizeInBytes()) + 64

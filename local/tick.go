@@ -8,12 +8,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/journal"
 )
-
-// reapBudget bounds the sessions one tick reaps in each partition.
-const reapBudget = 64 * reapStep
 
 // Tick implements [rollcall.Engine].
 func (e *Engine) Tick(ctx context.Context, at time.Time) error {
@@ -28,22 +24,18 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	if err := e.store.writable(); err != nil {
 		return err
 	}
-	if err := e.reapAll(ctx, now); err != nil {
+	// What was heard becomes durable first: nothing that follows holds it up.
+	e.visits.hourAt(now)
+	if err := e.flushAll(); err != nil {
 		return err
 	}
-	for _, p := range e.parts {
-		p.mu.Lock()
-		p.fallSilent(p.advance(now))
-		p.mu.Unlock()
+	if err := e.sweep(ctx, now); err != nil {
+		return err
 	}
 	if err := e.forgetOld(ctx, at); err != nil {
 		return err
 	}
-	e.visits.hourAt(now)
 	if err := e.visits.forget(at.Add(-e.settings.VisitsKeep)); err != nil {
-		return err
-	}
-	if err := e.flushAll(); err != nil {
 		return err
 	}
 	return e.trim(ctx, now)
@@ -59,20 +51,6 @@ func (e *Engine) Flush(context.Context) error {
 	return e.flushAll()
 }
 
-func (e *Engine) reapAll(ctx context.Context, now int64) error {
-	var units []*unit
-	var err error
-	for _, p := range e.parts {
-		for done, more := 0, true; more && done < reapBudget && err == nil && ctx.Err() == nil; done += reapStep {
-			var u *unit
-			if u, more, err = p.reap(now); u != nil {
-				units = append(units, u)
-			}
-		}
-	}
-	return waitAll(units, err)
-}
-
 // forgetOld is the retention of last-seen times. It looks once a minute.
 func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 	minute := at.Unix() / 60
@@ -80,6 +58,7 @@ func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 		return nil
 	}
 	_, err := e.Clear(ctx, at, at.Add(-e.settings.Retention))
+	e.seconds.Trim(e.remembered(at.UnixMilli()))
 	return err
 }
 
@@ -100,19 +79,13 @@ func (e *Engine) flushAll() error {
 		return err
 	}
 	b := e.store.newBatch()
-	first, announced, err := e.events.flush(b)
-	stamp, serr := e.outages.put(b, 0)
-	err = errors.Join(err, serr)
-	var t journal.Ticket
+	stamp, err := e.outages.put(b, 0)
 	if err == nil {
-		t, err = e.store.apply(b)
+		err = e.store.queue(b)
 	}
 	if err != nil {
-		e.events.drop(first)
-		e.events.giveBack(announced)
 		return err
 	}
-	e.events.applied(first, t.Number)
 	if err := e.store.syncAll(); err != nil {
 		return err
 	}
@@ -124,6 +97,17 @@ func (e *Engine) flushAll() error {
 func (p *partition) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.flushLocked(); err != nil {
+		return err
+	}
+	return p.releaseIdle()
+}
+
+// flushLocked is flush for who holds the lock. If it fails, what was heard
+// stays to be flushed.
+func (p *partition) flushLocked() error {
+	pr, s := &p.presence, &p.sessions
+	flushed, written, ungone, again, touched := pr.flushed, pr.written, pr.ungone, pr.again, s.flushed
 	b := p.eng.store.newBatch()
 	err := p.flushIDs(b)
 	if err == nil {
@@ -132,12 +116,22 @@ func (p *partition) flush() error {
 	if err == nil {
 		err = p.flushTouches(b)
 	}
+	var first uint64
+	if err == nil {
+		first, err = p.flushAnnounced(b)
+	}
+	var t journal.Ticket
 	if err == nil && !b.Empty() {
-		err = p.eng.store.queue(b)
+		t, err = p.eng.store.apply(b)
 	}
 	if err != nil {
+		p.eng.events.drop(first)
+		pr.flushed, pr.written, pr.ungone, pr.again, s.flushed = flushed, written, ungone, again, touched
 		return err
 	}
+	p.eng.events.applied(first, t.Number)
+	s.classes.flushed()
+	p.flushedAnnounced()
 	p.flushedIDs()
 	return nil
 }
@@ -241,11 +235,11 @@ func (p *partition) flushTouches(b *pebble.Batch) error {
 	s := &p.sessions
 	w := writer{}
 	newest, n := s.flushed, 0
-	for c := range s.classes {
-		q := &s.classes[c].queue
+	for _, c := range s.classes.touched {
+		q := &s.classes.list[c].queue
 		for i := q.LowerBound(s.flushed); i < q.Len(); i++ {
 			at, slot := q.At(i)
-			if s.queued(uint16(c), at, slot) && at != s.login(slot) {
+			if s.queued(c, at, slot) && at != s.login(slot) {
 				w.uint(uint64(slot))
 				w.int(at)
 				n++
@@ -279,91 +273,4 @@ func (p *partition) snapshotTouches(b *pebble.Batch) error {
 	}
 	s.written = 0
 	return b.Set(touchedKey(p.index), w.b, nil)
-}
-
-// trimBudget bounds the records one tick removes of each kind.
-const trimBudget = 10_000
-
-// trim removes what is past its keep: ended sessions, retry keys, bans, events.
-func (e *Engine) trim(ctx context.Context, now int64) error {
-	e.flush.Lock() // an erasure rewrites events: none may be trimmed between its read and its write
-	defer e.flush.Unlock()
-	b := e.store.newBatch()
-	err := errors.Join(
-		e.trimEnded(ctx, b, now-ms(e.settings.EndedKeep)),
-		e.trimRetries(ctx, b, now-ms(e.settings.RetryKeep)),
-		e.trimBans(now),
-		e.events.trim(ctx, b, now-ms(e.settings.EventsAge)))
-	if err != nil {
-		return errors.Join(err, b.Close())
-	}
-	if b.Empty() {
-		return nil
-	}
-	return e.store.queue(b)
-}
-
-func (e *Engine) trimEnded(ctx context.Context, b *pebble.Batch, line int64) error {
-	n := 0
-	return e.bounded(e.store.scanRange(ctx, newKey(tabEndedDue, 1), newKey(tabEndedDue, 9).u64(uint64(max(0, line))), func(k, v []byte) error {
-		if n++; n > trimBudget || len(k) != 26 || len(v) != 16 {
-			return errStop
-		}
-		p, id := k[9], rollcall.SessionID(k[10:])
-		return errors.Join(b.Delete(k, nil), b.Delete(endedKey(p, id), nil), b.Delete(endedTokenKey(p, tokenKey(v)), nil))
-	}))
-}
-
-func (e *Engine) trimRetries(ctx context.Context, b *pebble.Batch, line int64) error {
-	n := 0
-	return e.bounded(e.store.scanRange(ctx, newKey(tabRetryDue, 1), newKey(tabRetryDue, 9).u64(uint64(max(0, line))), func(k, _ []byte) error {
-		if n++; n > trimBudget || len(k) != 41 {
-			return errStop
-		}
-		due := int64(binary.BigEndian.Uint64(k[1:]))
-		key := retryKey([32]byte(k[9:]))
-		v, ok, err := e.store.get(key)
-		if err != nil {
-			return err
-		}
-		if r := (reader{b: v}); ok && r.int() == due { // not taken anew since
-			err = b.Delete(key, nil)
-		}
-		return errors.Join(err, b.Delete(k, nil))
-	}))
-}
-
-func (*Engine) bounded(err error) error {
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
-}
-
-func (e *Engine) trimBans(now int64) error {
-	for _, p := range e.parts {
-		if err := p.trimBans(now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// trimBans removes the bans that have ended. The removal is queued under the
-// lock, so that it cannot reach the store after a new ban of the same user.
-func (p *partition) trimBans(now int64) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.eng.store.newBatch()
-	var err error
-	for k, ban := range p.users.bans {
-		if ban.Until.UnixMilli() <= p.at(now) {
-			delete(p.users.bans, k)
-			err = errors.Join(err, b.Delete(banKey(p.index, k), nil))
-		}
-	}
-	if err == nil && !b.Empty() {
-		err = p.eng.store.queue(b)
-	}
-	return errors.Join(err, b.Close())
 }

@@ -80,8 +80,8 @@ func (p *partition) touch(at int64, refs []rollcall.Ref, which []int, policies *
 		out[i] = rollcall.Touched{Live: true, Session: after}
 		users = append(users, s.user.Get(slot))
 	}
-	p.hear(now, users)
-	return nil
+	p.hear(now, users, true)
+	return p.flushEarly()
 }
 
 // lookup returns a session, live or ended.

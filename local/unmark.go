@@ -122,6 +122,9 @@ func (p *partition) unmark(now int64, s share, known *archived) (*unit, int, []u
 	}
 	p.days.change(steps, unmarking)
 	p.days.moveFirsts(moves)
+	for _, s := range steps {
+		p.mayRelease(s.user())
+	}
 	return u, len(steps), nil, nil
 }
 

@@ -215,19 +215,38 @@ func (p *partition) putUser(u *unit, now int64, user string, patch rollcall.User
 	if err := u.batch.Set(userKey(p.index, n), rec.encode(), nil); err != nil {
 		return rec, err
 	}
+	if rec.invisible != old.invisible {
+		if err := u.turns(n, now, rec.invisible); err != nil {
+			return rec, err
+		}
+	}
 	if err := u.apply(); err != nil {
 		return rec, err
 	}
+	p.reaped(u)
+	p.sessions.tidy()
 	p.stored(n)
 	p.users.set(n, rec)
-	if p.eng.settings.PresenceEvents && rec.invisible != old.invisible && p.online(n, now, p.eng.announced) {
-		typ := rollcall.UserOnline
-		if rec.invisible {
-			typ = rollcall.UserOffline
-		}
-		p.eng.events.announceTo(forPublic, typ, now, user)
-	}
 	return rec, nil
+}
+
+// turns appends what the public is told of a user who turns invisible, or
+// visible again. Who logged out is announced offline first: the audience of that
+// is still the one that knew them to be there.
+func (u *unit) turns(n uint32, now int64, invisible bool) error {
+	online, err := u.catchUp(n, now)
+	if err != nil || !online {
+		return err
+	}
+	if _, leaving := u.p.told.leaving.of(n); leaving {
+		u.presence(n, now, true)
+		return u.batch.Set(goneKey(u.p.index, n), nil, nil)
+	}
+	if u.p.eng.settings.PresenceEvents {
+		e := u.p.event(waitingEvent{at: now, n: n, offline: invisible, aud: forPublic})
+		u.events = append(u.events, e)
+	}
+	return nil
 }
 
 // Unban implements [rollcall.Users].
@@ -247,13 +266,16 @@ func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.
 		return false, p.begin().wait()
 	}
 	u := p.begin()
+	err = p.catchUpAll(u, nil, []rollcall.Ban{{User: user}}, p.clock)
 	u.event(rollcall.UserUnbanned, p.clock, user, rollcall.Event{})
-	err = u.batch.Delete(banKey(p.index, k), nil)
+	err = cmp.Or(err, u.batch.Delete(banKey(p.index, k), nil))
 	if err == nil {
 		err = u.apply()
 	}
 	if err == nil {
 		delete(p.users.bans, k)
+		p.reaped(u)
+		p.sessions.tidy()
 	}
 	p.mu.Unlock()
 	if err != nil {

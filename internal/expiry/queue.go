@@ -12,9 +12,10 @@ const (
 	chunkMask  = chunkLen - 1
 )
 
+// chunk grows up to its length, so that a queue of a few takes little.
 type chunk struct {
-	at    [chunkLen]int64
-	slots [chunkLen]uint32
+	at    []int64
+	slots []uint32
 }
 
 // Queue is a first-in-first-out queue of slots by an instant that never falls.
@@ -42,14 +43,20 @@ func (q *Queue) Push(at int64, slot uint32) {
 	}
 	if (q.head+q.length)>>chunkShift == len(q.chunks) {
 		c := q.spare
-		if q.spare = nil; c == nil {
+		q.spare = nil
+		switch {
+		case c != nil:
+			c.at, c.slots = c.at[:0], c.slots[:0]
+		case len(q.chunks) == 0:
 			c = new(chunk)
+		default: // it will be full soon
+			c = &chunk{make([]int64, 0, chunkLen), make([]uint32, 0, chunkLen)}
 		}
 		q.chunks = append(q.chunks, c)
 	}
 	q.length++
-	c, i := q.place(q.length - 1)
-	c.at[i], c.slots[i] = at, slot
+	c := q.chunks[len(q.chunks)-1]
+	c.at, c.slots = append(c.at, at), append(c.slots, slot)
 }
 
 // Front returns the oldest entry.
@@ -109,9 +116,14 @@ func (q *Queue) Compact(valid func(at int64, slot uint32) bool) {
 
 // Bytes returns the memory held.
 func (q *Queue) Bytes() int {
-	n := len(q.chunks)
-	if q.spare != nil {
-		n++
+	n := 8 * cap(q.chunks)
+	for _, c := range q.chunks {
+		n += c.bytes()
 	}
-	return n*chunkLen*12 + 8*cap(q.chunks)
+	if q.spare != nil {
+		n += q.spare.bytes()
+	}
+	return n
 }
+
+func (c *chunk) bytes() int { return 8*cap(c.at) + 4*cap(c.slots) }

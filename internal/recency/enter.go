@@ -34,6 +34,7 @@ func (t *Table) Enter(entries []Entry, tally *Tally) {
 // take cuts the entries from a second on off the log and returns those that
 // are not stale: sec<<32 | n.
 func (t *Table) take(from uint32) []uint64 {
+	t.layout++
 	first := t.log.from(from)
 	if first == len(t.log.groups) {
 		return nil

@@ -14,7 +14,7 @@ const hearLen = 64
 //
 // It is not safe for concurrent use, but methods that change nothing may run
 // side by side: Last, Hidden, Known, Group, Before, AtOrBefore, EachBetween,
-// EachGroupSince and Bytes.
+// EachGroupSince, Walk and Bytes.
 //
 // Methods that change a count take a [Tally], and add to it what is to change
 // in [Seconds].
@@ -28,7 +28,8 @@ type Table struct {
 	// A number known stands in the group of its last second, once, or more
 	// often if it was forgotten and heard again within the second. All else
 	// in the log is stale.
-	log log
+	log    log
+	layout uint32 // how often entries of the log have moved
 }
 
 // Last returns when n was last heard, 0 for never.
@@ -150,6 +151,16 @@ func (t *Table) Before(sec uint32) (uint32, bool) {
 	return t.log.groups[g-1].sec, true
 }
 
+// AtOrAfter returns the first second, not before sec, that has a group. The
+// group may have come to be empty.
+func (t *Table) AtOrAfter(sec uint32) (uint32, bool) {
+	g := t.log.from(sec)
+	if g == len(t.log.groups) {
+		return 0, false
+	}
+	return t.log.groups[g].sec, true
+}
+
 // AtOrBefore is like Before, but the second may be sec itself.
 func (t *Table) AtOrBefore(sec uint32) (uint32, bool) {
 	if g := t.log.from(sec); g < len(t.log.groups) && t.log.groups[g].sec == sec {
@@ -211,6 +222,7 @@ func (t *Table) compact() {
 	if int(t.log.len) <= 2*t.known+minStale {
 		return
 	}
+	t.layout++
 	stands := make([]uint64, (t.top+63)/64)
 	t.log.keep(func(sec, n uint32) bool {
 		word, bit := &stands[n>>6], uint64(1)<<(n&63)
@@ -220,4 +232,46 @@ func (t *Table) compact() {
 		*word |= bit
 		return true
 	})
+}
+
+// Place is where a walk through the log stands. The zero Place is its beginning.
+type Place struct {
+	Sec    uint32 // all before this second has been walked
+	done   uint32 // so many entries of this second have been
+	layout uint32 // the log's when they were
+}
+
+// Walk calls fn for the numbers last heard from a place on and before a second,
+// the oldest second first, in no order within one. It looks at no more than
+// limit entries and returns the place to go on from, and whether there is more
+// before that second. A number may be given more than once. Hidden numbers are
+// passed over. fn must not change the table.
+func (t *Table) Walk(at Place, before uint32, limit int, fn func(sec, n uint32)) (Place, bool) {
+	if at.layout != t.layout {
+		at.done, at.layout = 0, t.layout // entries have moved: the second begins anew
+	}
+	for g := t.log.from(at.Sec); g < len(t.log.groups) && t.log.groups[g].sec < before; g++ {
+		if sec := t.log.groups[g].sec; sec != at.Sec {
+			at.Sec, at.done = sec, 0
+		}
+		from, end := t.log.groups[g].start+at.done, t.log.end(g)
+		for from < end {
+			if limit == 0 {
+				return at, true
+			}
+			run := t.log.run(from, min(end, from+uint32(limit)))
+			for _, n := range run {
+				if t.last.Get(n) == at.Sec && !t.hidden.has(n) {
+					fn(at.Sec, n)
+				}
+			}
+			from += uint32(len(run))
+			at.done += uint32(len(run))
+			limit -= len(run)
+		}
+	}
+	if at.Sec < before {
+		at.Sec, at.done = before, 0
+	}
+	return at, false
 }
