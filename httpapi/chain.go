@@ -44,7 +44,7 @@ func newRequestID() string {
 // enter holds what is true of every request, then finds its route.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
+	s.browserHeaders(h, r)
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
 		h.Set("Cache-Control", "no-store") // answers hold tokens and keys
 	}
@@ -60,6 +60,20 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// apiPolicy is the content security policy of answers that are data: whatever a
+// browser takes them for, it may do nothing with them. A page has its own.
+const apiPolicy = "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// browserHeaders tells browsers what they may do with an answer.
+func (*Server) browserHeaders(h http.Header, r *http.Request) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", apiPolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+	}
 }
 
 // exactPath encodes each segment of the path once more, so that http.ServeMux

@@ -36,13 +36,12 @@ func (s *Server) registerDocs() {
 	}}
 	html := []byte(strings.NewReplacer("{{style}}", docsStyle, "{{script}}", docsScript).Replace(docsPage))
 	policy := strings.Join([]string{
-		"default-src 'none'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+		"default-src 'none'", "object-src 'none'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 		"style-src '" + sourceHash(docsStyle) + "'", "script-src '" + sourceHash(docsScript) + "'",
 	}, "; ")
 	s.registerPlain(page, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", policy)
-		w.Header().Set("Referrer-Policy", "no-referrer")
 		_, _ = w.Write(html)
 	})
 }
