@@ -217,7 +217,7 @@ func openError(what string, err error) error {
 	if wrong := new(journal.Damage); errors.As(err, &wrong) {
 		return &rollcall.Error{
 			Code: rollcall.CodeInternal, Err: err,
-			Detail: "the data is damaged in " + wrong.Error() + ": rollcall check --repair puts that part aside and says what is lost",
+			Detail: "the data is damaged in " + wrong.Error() + ": rollcall check names every fault; a backup has the rest",
 		}
 	}
 	e := faultError(err)

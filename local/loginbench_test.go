@@ -1,0 +1,48 @@
+package local
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+)
+
+// BenchmarkDurableLogins has 64 callers log new users in, each waiting for the
+// sync. It also reports the processor time of a login, which other work on the
+// machine changes less than the rate.
+func BenchmarkDurableLogins(b *testing.B) {
+	eng, err := Open(b.TempDir(), Options{})
+	require.NoError(b, err)
+	roll, err := rollcall.New(eng, rollcall.Options{})
+	require.NoError(b, err)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	before := processorTime(b)
+	b.ResetTimer()
+	for range 64 {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if _, err := roll.Login(b.Context(), rollcall.Login{User: fmt.Sprint("user", i), App: "shop", Device: "ios"}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	b.ReportMetric((processorTime(b)-before)/float64(b.N), "cpu-µs/op")
+	require.NoError(b, roll.Close())
+}
+
+// processorTime returns what the process has taken, in microseconds.
+func processorTime(tb testing.TB) float64 {
+	var u syscall.Rusage
+	require.NoError(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return float64(u.Utime.Sec+u.Stime.Sec)*1e6 + float64(u.Utime.Usec+u.Stime.Usec)
+}
