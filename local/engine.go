@@ -48,7 +48,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 3
+const format = 4
 
 // The names of the meta table.
 const (

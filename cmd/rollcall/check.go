@@ -41,15 +41,25 @@ func (c *checkCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if conf.secret == nil { // else it is configured
+		if _, err := conf.readSecret(); err != nil {
+			report.Faulty++
+			report.Faults = append(report.Faults, err.Error())
+		}
+	}
 	if c.JSON {
 		err = json.NewEncoder(a.stdout).Encode(map[string]any{
 			"records": report.Records, "users": report.Users, "sessions": report.Sessions,
 			"faulty": report.Faulty, "faults": append([]string{}, report.Faults...),
+			"torn": report.Torn,
 		})
 	} else {
 		fmt.Fprintf(a.stdout, "%s: %d records, %d users, %d live sessions\n", conf.dataDir, report.Records, report.Users, report.Sessions)
 		for _, fault := range report.Faults {
 			fmt.Fprintln(a.stdout, " ", fault)
+		}
+		if report.Torn != "" {
+			fmt.Fprintln(a.stdout, "No fault:", report.Torn)
 		}
 	}
 	if err != nil {
