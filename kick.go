@@ -158,31 +158,52 @@ func (r *Roll) countKick(ctx context.Context, k Kick) (EndResult, error) {
 // there was when it began, and ends them step by step.
 func (r *Roll) kickMatching(ctx context.Context, k Kick) (EndResult, error) {
 	var res EndResult
-	last := k.query(1)
-	last.Sort = NewestLogin
-	newest, err := r.engine.List(ctx, r.clock.Now(), last)
-	if err != nil || len(newest.Items) == 0 {
+	newest, found, err := r.newestMatch(ctx, k)
+	if err != nil || !found {
 		return res, err
 	}
 	q := k.query(kickStep)
-	q.Filter.LoginBefore = newest.Items[0].LoginAt.Add(time.Millisecond)
+	q.Filter.LoginBefore = newest.LoginAt.Add(time.Millisecond)
 	for {
 		if err := ctx.Err(); err != nil {
 			return res, &Error{Code: CodeUnavailable, Detail: "the kick was cut short", Err: err}
 		}
 		now := r.clock.Now()
 		page, err := r.engine.List(ctx, now, q)
-		if err != nil || len(page.Items) == 0 {
-			return res, err
-		}
-		step, err := r.engine.End(ctx, now, r.kickStep(now, k, page.Items))
 		if err != nil {
 			return res, err
 		}
-		res.Ended += step.Ended
-		res.Sessions = append(res.Sessions, step.Sessions[:min(len(step.Sessions), 100-len(res.Sessions))]...)
+		// A page may hold none and the next one some: an engine that looks at
+		// sessions one by one looks at so many for a page.
+		if len(page.Items) > 0 {
+			step, err := r.engine.End(ctx, now, r.kickStep(now, k, page.Items))
+			res.Ended += step.Ended // also of a step that failed in part
+			res.Sessions = append(res.Sessions, step.Sessions[:min(len(step.Sessions), 100-len(res.Sessions))]...)
+			if err != nil {
+				return res, err
+			}
+		}
 		if page.Next == "" {
 			return res, nil
+		}
+		q.Page.Cursor = page.Next
+	}
+}
+
+// newestMatch returns the match with the newest login; false if there is none.
+func (r *Roll) newestMatch(ctx context.Context, k Kick) (Session, bool, error) {
+	q := k.query(1)
+	q.Sort = NewestLogin
+	for {
+		page, err := r.engine.List(ctx, r.clock.Now(), q)
+		if err != nil {
+			return Session{}, false, err
+		}
+		if len(page.Items) > 0 {
+			return page.Items[0], true, nil
+		}
+		if page.Next == "" {
+			return Session{}, false, nil
 		}
 		q.Page.Cursor = page.Next
 	}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -75,7 +76,8 @@ func (e *Engine) name(c *call) {
 
 // do carries out calls, pipelined, each as often as it takes and may be, within
 // the timeout; many of them in rounds, see flow. The messages stand in the order
-// of the calls.
+// of the calls; with an error, those of calls that were answered may be there, the
+// others are empty.
 func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.RedisMessage, error) {
 	if err := e.open(); err != nil {
 		return nil, err
@@ -101,7 +103,7 @@ func (e *Engine) carryOut(ctx context.Context, now int64, calls []call, patient 
 		some := left[:min(most, len(left))]
 		rest, err := e.withinTimeout(ctx, now, calls, some, out)
 		if err != nil && (len(rest) == 0 || !patient || ctx.Err() != nil || e.flow.silent(2*e.opts.Timeout)) {
-			return nil, err
+			return out, err
 		}
 		if err != nil {
 			most = max(1, most/2) // Redis is busy: less at a time
@@ -128,6 +130,23 @@ func (e *Engine) withinTimeout(ctx context.Context, now int64, calls []call, lef
 	}
 }
 
+// inFlight is how many scripts that may each take some milliseconds are under way
+// at once: the commands of all others wait for them.
+const inFlight = 4
+
+// paced carries out calls of bounded but noticeable cost, a few at a time.
+func (e *Engine) paced(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
+	var out []rueidis.RedisMessage
+	for some := range slices.Chunk(calls, inFlight) {
+		messages, err := e.do(ctx, now, some...)
+		out = append(out, messages...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
 // one carries out one call.
 func (e *Engine) one(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
 	out, err := e.do(ctx, now, c)
@@ -145,7 +164,7 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 		commands[i] = e.command(&calls[c], now)
 	}
 	var again []int
-	var late error
+	var late, hard error
 	missing := false
 	for i, result := range e.send(ctx, commands) {
 		c := left[i]
@@ -160,12 +179,16 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 		missing = missing || what == noScript
 		e.life.failed(calls[c].part, err, what)
 		if what == failed || (what == lost && calls[c].once) {
-			return nil, failure(err)
+			hard = cmp.Or(hard, failure(err)) // what was answered behind it counts
+			continue
 		}
 		if ctx.Err() != nil && late == nil {
 			late = failure(err)
 		}
 		again = append(again, c)
+	}
+	if hard != nil {
+		return nil, hard
 	}
 	if missing && late == nil {
 		if err := e.loadScripts(ctx); err != nil && ctx.Err() != nil {

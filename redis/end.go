@@ -3,7 +3,8 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -14,6 +15,12 @@ import (
 // named bounds how many ended sessions an answer names.
 const named = 100
 
+// Steps of an end.
+const (
+	endStep = 32 // sessions that one script ends, so that none takes long
+	banStep = 32 // bans that one script sets
+)
+
 // leaving is what a step ends in one partition.
 type leaving struct {
 	ids  []string
@@ -21,7 +28,8 @@ type leaving struct {
 	user string // all of this user's that match
 }
 
-// End implements [rollcall.Sessions].
+// End implements [rollcall.Sessions]. Of a user with more sessions than one
+// script ends, the end is noted at once and written after it: see cutoff.lua.
 func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (rollcall.EndResult, error) {
 	var res rollcall.EndResult
 	byPart := make(map[int]*leaving)
@@ -43,52 +51,106 @@ func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (
 		into(e.partOf(c.User)).user = c.User
 	}
 	defer e.news.ring()
-	calls := make([]call, 0, len(byPart))
+	var calls []call
 	for p, l := range byPart {
-		calls = append(calls, e.ending(p, l, &c))
+		calls = append(calls, e.ending(p, l, &c)...)
 	}
-	err := e.end(ctx, at.UnixMilli(), calls, &res)
-	return res, err
+	var errs error
+	for some := range slices.Chunk(calls, inFlight) {
+		if err := e.end(ctx, at.UnixMilli(), some, &res); err != nil {
+			errs = errors.Join(errs, err)
+			if ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	return res, errs
 }
 
-// ending is the command that ends sessions of one partition in one step.
-func (e *Engine) ending(part int, l *leaving, c *rollcall.EndCommand) call {
+// ending are the commands that end sessions of one partition. A user's sessions
+// and their ban are one step; sessions of many users are several.
+func (e *Engine) ending(part int, l *leaving, c *rollcall.EndCommand) []call {
 	except := ""
 	if !c.Except.IsZero() {
 		except = idText(c.Except)
 	}
-	args := []string{string(c.Cause), c.Reason, c.Actor, l.user, c.Device, except, fmt.Sprint(len(l.ids))}
-	args = append(args, l.ids...)
-	for _, b := range l.bans {
-		args = append(args, b.User, string(b.Key[:]), packBan(b), b.Reason, b.Actor)
+	var out []call
+	for l.user != "" || len(l.ids) > 0 || len(l.bans) > 0 {
+		ids, bans := l.ids[:min(len(l.ids), endStep)], l.bans[:min(len(l.bans), banStep)]
+		args := []string{string(c.Cause), c.Reason, c.Actor, l.user, c.Device, except, strconv.Itoa(endStep), strconv.Itoa(len(ids))}
+		args = append(args, ids...)
+		for _, b := range bans {
+			args = append(args, b.User, string(b.Key[:]), packBan(b), b.Reason, b.Actor)
+		}
+		one := in(part, &e.scripts.finish, args...)
+		e.name(&one)
+		out = append(out, one)
+		l.user, l.ids, l.bans = "", l.ids[len(ids):], l.bans[len(bans):]
 	}
-	return in(part, &e.scripts.finish, args...)
+	return out
 }
 
-// end carries out ends: all at once, unless each waits for replicas.
+// end carries out some ends. What was done counts, also if something else was
+// not.
 func (e *Engine) end(ctx context.Context, now int64, calls []call, res *rollcall.EndResult) error {
-	var messages []rueidis.RedisMessage
-	var err error
+	messages, errs := make([]rueidis.RedisMessage, len(calls)), error(nil)
 	if e.opts.Wait == 0 {
-		messages, err = e.do(ctx, now, calls...)
+		messages, errs = e.do(ctx, now, calls...)
 	} else {
-		for _, c := range calls {
-			msg, failed := e.confirmed(ctx, now, c)
-			if err = errors.Join(err, failed); failed == nil {
-				messages = append(messages, msg)
-			}
+		for i, c := range calls {
+			var err error
+			messages[i], err = e.confirmed(ctx, now, c)
+			errs = errors.Join(errs, err)
 		}
 	}
-	for _, msg := range messages {
-		packed, bad := msg.ToString()
-		if bad != nil {
-			return damaged("the answer to an end")
+	for i, msg := range messages {
+		if !msg.IsArray() { // it was not answered
+			continue
+		}
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) == 0 {
+			return errors.Join(errs, damaged("the answer to an end"))
+		}
+		packed, _ := reply[0].ToString()
+		if packed == "full" {
+			errs = errors.Join(errs, &rollcall.Error{
+				Code: rollcall.CodeUnavailable, Detail: "earlier ends of this user's sessions are still being written: try again in a moment",
+			})
+			continue
 		}
 		ended := idsOf(packed)
-		res.Ended += len(ended)
+		n := len(ended)
+		if pending, _ := reply[1].AsInt64(); pending > 0 {
+			more, ids, err := e.drain(ctx, now, calls[i].part, calls[i].id, "")
+			n, ended, errs = n+more, append(ended, ids...), errors.Join(errs, err)
+		}
+		res.Ended += n
 		res.Sessions = append(res.Sessions, ended[:min(len(ended), named-len(res.Sessions))]...)
 	}
-	return err
+	return errs
+}
+
+// drain writes the ends that a request noted, or all of a user, and returns how
+// many the request has ended. They hold already: cut short, the sweep goes on
+// with it.
+func (e *Engine) drain(ctx context.Context, now int64, part int, id, user string) (n int, ids []rollcall.SessionID, err error) {
+	for {
+		msg, err := e.one(ctx, now, in(part, &e.scripts.drain, strconv.Itoa(endStep), id, user))
+		if err != nil {
+			return n, ids, err
+		}
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) != 3 {
+			return n, ids, damaged("the answer to an end")
+		}
+		left, _ := reply[0].AsInt64()
+		ended, _ := reply[1].AsInt64()
+		packed, _ := reply[2].ToString()
+		n, ids = int(ended), idsOf(packed)
+		if left == 0 {
+			return n, ids, nil
+		}
+	}
 }
 
 // Ban implements [rollcall.Users].

@@ -46,6 +46,7 @@ type Engine struct {
 	forgot   atomic.Int64  // minute of the last sweep of last-seen times
 	pruned   atomic.Int64  // period of the last pruning of reverse edges
 	requests atomic.Uint64 // that were given an id
+	swept    atomic.Int64  // the partition at which the next sweep begins
 
 	ready  atomic.Bool
 	closed atomic.Bool
@@ -240,7 +241,7 @@ func (e *Engine) byPart(n int, part func(i int) int) (parts []int, places [][]in
 // Flush implements [rollcall.Engine]. Beats and touches are where Redis keeps
 // them already; what is left is the stamp of life.
 func (e *Engine) Flush(ctx context.Context) error {
-	_, err := e.everywhere(ctx, e.life.latest.Load(), &e.scripts.stamp)
+	_, err := e.everywhere(ctx, e.life.latest.Load(), &e.scripts.stamp, "0")
 	return err
 }
 

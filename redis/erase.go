@@ -24,7 +24,7 @@ func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollc
 		return err
 	}
 	p := e.partOf(user)
-	if _, err := e.confirmed(ctx, at.UnixMilli(), in(p, &e.scripts.erase, user, string(key[:]))); err != nil {
+	if err := e.forget(ctx, at.UnixMilli(), p, user, key); err != nil {
 		return err
 	}
 	e.news.ring()
@@ -34,6 +34,28 @@ func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollc
 		}
 	}
 	return nil
+}
+
+// forget removes what the user's partition holds: first sessions that ended, as
+// many as it takes, then the rest in one step.
+func (e *Engine) forget(ctx context.Context, now int64, part int, user string, key rollcall.BanKey) error {
+	for {
+		msg, err := e.confirmed(ctx, now, in(part, &e.scripts.erase, user, string(key[:]), strconv.Itoa(endStep)))
+		if err != nil {
+			return err
+		}
+		switch status, _ := msg.ToString(); status {
+		case "ok":
+			return nil
+		case "more":
+		case "cutoff":
+			if _, _, err := e.drain(ctx, now, part, "", user); err != nil {
+				return err
+			}
+		default:
+			return damaged("the answer to an erasure")
+		}
+	}
 }
 
 // unname removes the user from every list of friends, and empties their own.

@@ -83,13 +83,13 @@ func (f *flow) took(d time.Duration) {
 
 // doMuch carries out calls in rounds.
 func (e *Engine) doMuch(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
-	out := make([]rueidis.RedisMessage, 0, len(calls))
-	for len(calls) > 0 {
-		some, err := e.oneRound(ctx, now, calls)
+	out := make([]rueidis.RedisMessage, len(calls))
+	for done := 0; done < len(calls); {
+		some, err := e.oneRound(ctx, now, calls[done:])
+		done += copy(out[done:], some)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		out, calls = append(out, some...), calls[len(some):]
 	}
 	return out, nil
 }

@@ -15,7 +15,7 @@ import (
 
 // Budgets of a list.
 const (
-	drainStep     = 40      // due sessions one script ends
+	drainStep     = 32      // due sessions one script ends
 	maxCandidates = 100_000 // sessions a filter without an index looks at
 	shallow       = 1000    // items a page is walked to; deeper ones are counted to
 )

@@ -156,13 +156,13 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 		for i, p := range parts {
 			calls[i] = in(p, &e.scripts.clear, fmt.Sprint(line), fmt.Sprint(clearStep))
 		}
-		messages, err := e.do(ctx, at.UnixMilli(), calls...)
-		if err != nil {
-			return total, err
-		}
+		messages, failed := e.paced(ctx, at.UnixMilli(), calls)
 		var rest []int
 		for i, msg := range messages {
 			n, err := msg.AsInt64()
+			if err != nil && failed != nil {
+				continue // it was not answered
+			}
 			if err != nil {
 				return total, damaged("a count")
 			}
@@ -170,6 +170,9 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 			if n == clearStep {
 				rest = append(rest, parts[i])
 			}
+		}
+		if failed != nil {
+			return total, failed
 		}
 		parts = rest
 	}

@@ -23,7 +23,7 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-	begin, touch, lookup, change, finish              script
+	begin, touch, lookup, change, finish, drain       script
 	beat, count, newest, seen, sessions               script
 	clear, user, unban, erase, redact                 script
 	edges, loosen, name, befriend, stage, swap        script
@@ -45,16 +45,16 @@ func loadScripts() (*scripts, error) {
 		&s.touch:    "env event presence session policy touch",
 		&s.lookup:   "env event session lookup",
 		&s.change:   "env event session change",
-		&s.finish:   "env event presence session finish",
+		&s.finish:   "env event presence session cutoff finish",
 		&s.beat:     "env event presence beat",
 		&s.count:    "env count",
 		&s.newest:   "env newest",
 		&s.seen:     "env seen",
-		&s.sessions: "env event session sessions",
-		&s.clear:    "env event clear",
-		&s.user:     "env event user",
+		&s.sessions: "env event presence session cutoff sessions",
+		&s.clear:    "env event presence clear",
+		&s.user:     "env event presence user",
 		&s.unban:    "env event unban",
-		&s.erase:    "env event session day erase",
+		&s.erase:    "env event presence session cutoff day erase",
 		&s.redact:   "env redact",
 		&s.edges:    "env edge edges",
 		&s.loosen:   "env edge loosen",
@@ -82,11 +82,12 @@ func loadScripts() (*scripts, error) {
 		&s.allHot:   "env day allhot",
 		&s.announce: "env event announce",
 		&s.attended: "env day attended",
-		&s.page:     "env event session page",
-		&s.narrow:   "env event session narrow",
-		&s.recent:   "env event session recent",
+		&s.page:     "env event presence session cutoff page",
+		&s.narrow:   "env event presence session cutoff narrow",
+		&s.recent:   "env event presence session cutoff recent",
 		&s.stamp:    "env stamp",
-		&s.sweep:    "env event session sweep",
+		&s.drain:    "env event presence session cutoff drain",
+		&s.sweep:    "env event presence session cutoff sweep",
 		&s.visit:    "env visit",
 		&s.visitors: "env visitors",
 		&s.kinds:    "kinds",

@@ -112,6 +112,11 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollc
 			return out, err
 		}
 		return e.begin(ctx, now, b)
+	case "cutoff":
+		if _, _, err := e.drain(ctx, now, e.partOf(s.User), "", s.User); err != nil {
+			return out, err
+		}
+		return e.begin(ctx, now, b)
 	default:
 		return out, damaged("the answer to a login")
 	}

@@ -9,53 +9,90 @@ import (
 )
 
 // Upkeep is done in steps of sweepStep of each thing, by the server that holds
-// the partition's lease; a tick does up to sweepRounds of them.
+// the partition's lease, a few partitions at a time. A tick sweeps for sweepFor at
+// most: when very much is due at once, Redis has more than half of its time for
+// others, and none of them waits longer than for a few steps.
 const (
-	sweepStep   = 200
-	sweepRounds = 20
-	leaseFor    = 5 * time.Second
+	sweepStep = 32
+	sweepFor  = 400 * time.Millisecond
+	leaseFor  = 5 * time.Second
 )
 
-// Tick implements [rollcall.Engine]. Any number of servers may tick.
+// Tick implements [rollcall.Engine]. Any number of servers may tick. The stamps
+// of life come first, so that no partition's depends on how much there is to
+// sweep.
 func (e *Engine) Tick(ctx context.Context, at time.Time) error {
-	parts := make([]int, len(e.roots))
-	for p := range parts {
-		parts[p] = p
+	if _, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.stamp, "1"); err != nil {
+		return err
 	}
-	args := []string{
-		e.holder, fmt.Sprint(leaseFor.Milliseconds()), fmt.Sprint(sweepStep),
-		fmt.Sprint(e.settings.EventsAge.Milliseconds()), fmt.Sprint(max(1, e.settings.EventsCount/len(e.roots))),
-		fmt.Sprint(e.settings.VisitsKeep.Milliseconds()),
+	if err := e.sweep(ctx, at); err != nil {
+		return err
 	}
-	for round := 0; len(parts) > 0 && round < sweepRounds; round++ {
-		calls := make([]call, len(parts))
-		for i, p := range parts {
-			calls[i] = in(p, &e.scripts.sweep, args...)
-		}
-		messages, err := e.do(ctx, at.UnixMilli(), calls...)
-		if err != nil {
-			return err
-		}
-		var rest []int
-		for i, msg := range messages {
-			reply, err := msg.AsStrSlice()
-			if err != nil || len(reply) == 0 {
-				return damaged("the answer to a sweep")
-			}
-			if reply[0] == "1" {
-				rest = append(rest, parts[i])
-			}
-			if err := e.forgetNames(ctx, reply[1:]); err != nil {
-				return err
-			}
-		}
-		parts = rest
-	}
-	e.news.ring()
 	if err := e.pruneLoose(ctx, at); err != nil {
 		return err
 	}
 	return e.forgetOld(ctx, at)
+}
+
+// sweep sweeps all partitions, those with more to do again, until nothing is due
+// or the tick's time is up. The next tick goes on where this one ended.
+func (e *Engine) sweep(ctx context.Context, at time.Time) error {
+	defer e.news.ring()
+	n := len(e.roots)
+	first := int(e.swept.Load())
+	parts := make([]int, n)
+	for i := range parts {
+		parts[i] = (first + i) % n
+	}
+	over := time.NewTimer(sweepFor)
+	defer over.Stop()
+	for len(parts) > 0 {
+		some := parts[:min(inFlight, len(parts))]
+		parts = parts[len(some):]
+		rest, err := e.sweepSome(ctx, at, some)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, rest...)
+		select {
+		case <-over.C:
+			if len(parts) > 0 {
+				e.swept.Store(int64(parts[0]))
+			}
+			return nil
+		default:
+		}
+	}
+	return nil
+}
+
+// sweepSome does one step in some partitions and returns those with more to do.
+func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]int, error) {
+	calls := make([]call, len(parts))
+	for i, p := range parts {
+		calls[i] = in(p, &e.scripts.sweep,
+			e.holder, fmt.Sprint(leaseFor.Milliseconds()), fmt.Sprint(sweepStep),
+			fmt.Sprint(e.settings.EventsAge.Milliseconds()), fmt.Sprint(max(1, e.settings.EventsCount/len(e.roots))),
+			fmt.Sprint(e.settings.VisitsKeep.Milliseconds()))
+	}
+	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	if err != nil {
+		return nil, err
+	}
+	var rest []int
+	for i, msg := range messages {
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply) == 0 {
+			return nil, damaged("the answer to a sweep")
+		}
+		if reply[0] == "1" {
+			rest = append(rest, parts[i])
+		}
+		if err := e.forgetNames(ctx, reply[1:]); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
 }
 
 // forgetOld is the retention of last-seen times. It looks once a minute.

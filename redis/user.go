@@ -87,19 +87,13 @@ func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollc
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, e.liftEverywhere(ctx, key)
+	return true, e.liftEverywhere(ctx, at.UnixMilli(), key)
 }
 
 // liftEverywhere removes a ban from the other partitions: one of an erased user
 // that came from another engine may hold in several.
-func (e *Engine) liftEverywhere(ctx context.Context, key rollcall.BanKey) error {
-	calls := make([]call, len(e.roots))
-	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed {
-			return e.client.B().Hdel().Key(e.of(p, "bans")).Field(string(key[:])).Build()
-		})
-	}
-	_, err := e.do(ctx, 0, calls...)
+func (e *Engine) liftEverywhere(ctx context.Context, now int64, key rollcall.BanKey) error {
+	_, err := e.everywhere(ctx, now, &e.scripts.unban, "", string(key[:]))
 	return err
 }
 

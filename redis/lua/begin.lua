@@ -22,6 +22,7 @@
 --           {'limit', n, {id, app, device, seen} of the sessions in the way,
 --           newest login first}
 --           {'kind'} if the default kind is needed and not known
+--           {'cutoff'} if ends of the user have to be written first
 -- cost      O(log n), and O(sessions of the user · log n) if they reach a limit
 
 local EVICT_IDLE, REJECT = 1, 2
@@ -40,6 +41,8 @@ if retry ~= '' then
     end
   end
 end
+
+if cutoffs > 0 and #readCutoff(user) > 0 then return done({'cutoff'}) end
 
 local ban = call('HGET', key('bans'), banKey)
 if ban and at < struct.unpack('>I8', ban) then return done({'banned', ban}) end

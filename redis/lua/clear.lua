@@ -12,12 +12,17 @@ local names = {}
 for i = 1, #users, 2 do
   local user, last = users[i], tonumber(users[i + 1])
   names[#names + 1] = user
-  if presence == 1 and last >= silent then emit('pres', USER_OFFLINE, user) end
+  if presence == 1 and not isAnnounced(user, last) then
+    emit('pres', USER_OFFLINE, user, {at = math.min(at, silentAt(last))})
+  end
 end
 if #names < budget then
   for _, user in ipairs(call('ZRANGEBYSCORE', seen, '(-' .. line, -1, 'LIMIT', 0, budget - #names)) do
     names[#names + 1] = user
   end
 end
-if #names > 0 then call('ZREM', seen, unpack(names)) end
+if #names > 0 then
+  call('ZREM', seen, unpack(names))
+  call('SREM', key('told'), unpack(names))
+end
 return done(#names)

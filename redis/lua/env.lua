@@ -7,9 +7,10 @@
 -- KEYS[2]  rc:{p}:part, the state of the partition
 -- ARGV[1]  env, packed: now, the last time the caller heard from the partition,
 --          window and grace that decide user.offline (s), restart grace (ms),
---          how long ended sessions are kept (ms), whether presence makes events,
---          whether times are held to Redis's own; then, if the answer is to be
---          kept, the id of the request
+--          how long ended sessions are kept (ms), how long one who logged out is
+--          not announced offline (ms), whether presence makes events, whether
+--          times are held to Redis's own; then, if the answer is to be kept, the
+--          id of the request
 -- cost     O(1)
 --
 -- A script ends with "return done(reply)", which writes the partition's state
@@ -18,7 +19,7 @@
 
 local root, part = KEYS[1], KEYS[2]
 local call = redis.call
-local now, heard, announced, grace, keep, presence, held, behind = struct.unpack('>I8I8I8I8I8BB', ARGV[1])
+local now, heard, announced, grace, keep, leave, presence, held, behind = struct.unpack('>I8I8I8I8I8I8BB', ARGV[1])
 local request = string.sub(ARGV[1], behind)
 
 local function key(name) return root .. ':' .. name end
@@ -35,22 +36,27 @@ end
 
 -- The state of the partition: its clock never runs backwards, stamp is the last
 -- sign of life once the engine has been ticked, outages are the gaps between
--- stamps, silent is the second up to which silence has been announced, events
--- the place of the newest event.
-local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events')
+-- stamps, silent is the second up to which silence has been announced, and quiet
+-- the user of that second up to whom it has, events the place of the newest
+-- event, cutoffs how many users have one, see cutoff.lua.
+local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events', 'quiet', 'cutoffs')
 local clock = tonumber(state[1]) or 0
 
 -- Time is the later of the caller's and the partition's, and never more than 2 s
 -- past Redis's own: a caller whose clock is ahead moves nothing there.
 local at = math.max(now, clock)
+local micros -- Redis's time, once it has been asked for
 if held == 1 then
   local t = call('TIME')
+  micros = t[1] * 1000000 + t[2]
   local limit = t[1] * 1000 + math.floor(t[2] / 1000) + 2000
   now, at = math.min(now, limit), math.min(at, limit)
 end
 local stamp = tonumber(state[2])
 local silent = tonumber(state[4]) or 0
 local lastEvent = tonumber(state[5]) or 0
+local quiet = state[6] or ''
+local cutoffs = tonumber(state[7]) or 0
 local changed = {}
 
 local function set(field, value) changed[field] = value end

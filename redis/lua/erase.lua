@@ -1,14 +1,21 @@
 -- Erases what a partition holds about one of its users, but for friends and
 -- the events of the past.
 --
--- ARGV[2]  user   ARGV[3]  ban key
--- reply    1
--- cost     O(sessions · log n + days)
+-- ARGV[2]  user   ARGV[3]  ban key   ARGV[4]  how many sessions at most
+-- reply    'ok'; 'more' if sessions that ended are left, 'cutoff' if ends have to
+--          be written first: then the rest of the user is still there
+-- cost     O(log n) for each session, and O(days)
 
-local user = ARGV[2]
+local user, most = ARGV[2], tonumber(ARGV[4])
 advance()
+if cutoffs > 0 and #readCutoff(user) > 0 then return done('cutoff') end
+if call('ZCARD', key('u:' .. user)) > most then
+  cutOff(user, {cause = 'erased', reason = '', actor = '', device = '', except = '', bare = true})
+  return done('cutoff')
+end
 for _, s in ipairs(sessionsOf(user)) do finish(s, at, 'erased', '', '', true) end
-for _, sid in ipairs(call('ZRANGE', key('e:' .. user), 0, -1)) do
+local over = call('ZRANGE', key('e:' .. user), 0, most - 1)
+for _, sid in ipairs(over) do
   local blob = call('GET', key('end:' .. sid))
   if blob then
     local _, _, _, _, _, _, place = struct.unpack('>I8I8I8Bc0I2c0Bc0', blob)
@@ -16,7 +23,12 @@ for _, sid in ipairs(call('ZRANGE', key('e:' .. user), 0, -1)) do
     call('DEL', key('end:' .. sid))
   end
 end
+if #over > 0 then call('ZREM', key('e:' .. user), unpack(over)) end
+if #over == most then return done('more') end
 call('DEL', key('e:' .. user))
+if settleUser(user) then emit('pres', USER_OFFLINE, '', {audience = invisible(user) and FOR_TRUTH or FOR_ALL}) end
+call('SREM', key('told'), user)
+call('ZREM', key('leaving'), user)
 call('ZREM', key('seen'), user)
 call('SREM', key('hidden'), user)
 call('DEL', key('user:' .. user))
@@ -44,4 +56,4 @@ local ban = call('HGET', key('bans'), ARGV[3])
 -- its end and its beginning stay, without user, reason and actor
 if ban then call('HSET', key('bans'), ARGV[3], string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0)) end
 emit('log', USER_ERASED, '')
-return done(1)
+return done('ok')

@@ -13,8 +13,11 @@ end
 -- unique and ascending over both streams of the partition.
 local function emit(stream, kind, user, opt)
   opt = opt or {}
-  local t = call('TIME')
-  lastEvent = math.max(lastEvent + 1, t[1] * 1000000 + t[2])
+  if not micros then
+    local t = call('TIME')
+    micros = t[1] * 1000000 + t[2]
+  end
+  lastEvent = math.max(lastEvent + 1, micros)
   set('events', num(lastEvent))
   local audience = opt.audience or (user ~= '' and invisible(user) and FOR_TRUTH) or FOR_ALL
   local sid, cause, reason, actor = opt.sid or '', opt.cause or '', opt.reason or '', opt.actor or ''

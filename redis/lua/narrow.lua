@@ -13,7 +13,7 @@
 -- cost     O(candidates of the rarest condition · conditions)
 
 local budget = tonumber(ARGV[7])
-if drain(budget) >= budget then return done({1, 0, '', ''}) end
+if drainDue(budget) >= budget then return done({1, 0, '', ''}) end
 local low, high, down, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
 local users, orders = tonumber(ARGV[8]), {}
 for i = 9 + math.max(0, users), #ARGV do orders[#orders + 1] = key(ARGV[i]) end

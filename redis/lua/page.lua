@@ -14,7 +14,7 @@
 -- cost     O(log n + how many), and O(sessions) of invisible users
 
 local budget = tonumber(ARGV[10])
-if budget > 0 and drain(budget) >= budget then return done({1, 0, '', ''}) end
+if budget > 0 and drainDue(budget) >= budget then return done({1, 0, '', ''}) end
 local order, low, high, down = key(ARGV[2]), ARGV[3], '(' .. ARGV[4], ARGV[5] == '1'
 local count, hidden, skip = call('ZCOUNT', order, low, high), {}, {}
 if ARGV[9] == '1' then

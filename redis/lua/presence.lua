@@ -1,4 +1,62 @@
--- Who was seen when. Needs event.lua.
+-- Who was seen when, and what of it has been announced. Needs event.lua.
+--
+-- Silence is announced by sweeps, in the order of last signs of life: up to the
+-- second silent, and of that second up to the user quiet. Two kinds of users
+-- stand apart:
+--
+-- told     a set of users whose silence was announced before its turn
+-- leaving  a zset of users who logged out, by the instant (ms) at which they are
+--          announced offline unless they are heard before
+
+-- isBefore compares users by their bytes, whatever the server's locale.
+local function isBefore(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x < y end
+  end
+  return #a < #b
+end
+
+-- isAnnounced reports whether the user stands as offline in the events. last is
+-- when they were last seen, 0 for never, negative if gone.
+local function isAnnounced(user, last)
+  if last < silent then return true end
+  if last == silent and quiet ~= '' and not isBefore(quiet, user) then return true end
+  return call('SISMEMBER', key('told'), user) == 1
+end
+
+-- silentAt is the first second in which a user no longer counts, ms.
+local function silentAt(last) return extend((last + announced + 1) * 1000) end
+
+-- announceSilence tells that a user fell silent.
+local function announceSilence(user, last) emit('pres', USER_OFFLINE, user, {at = silentAt(last)}) end
+
+local someLeave
+
+-- leavingAt returns when one who logged out is announced offline; nil if they
+-- are not on their way out.
+local function leavingAt(user)
+  if someLeave == nil then someLeave = call('EXISTS', key('leaving')) == 1 end
+  return someLeave and tonumber(call('ZSCORE', key('leaving'), user) or nil) or nil
+end
+
+-- returns announces what became of a user who was offline and is heard again:
+-- that they went, if it has not been told, and that they are back. One who logged
+-- out and is heard within the grace never went.
+local function comesBack(user, last)
+  if last > 0 then
+    if not isAnnounced(user, last) then announceSilence(user, last) end
+    call('SREM', key('told'), user)
+  else
+    local due = leavingAt(user)
+    if due then
+      call('ZREM', key('leaving'), user)
+      if at < due then return end
+      emit('pres', USER_OFFLINE, user, {at = due})
+    end
+  end
+  emit('pres', USER_ONLINE, user)
+end
 
 -- hear is a sign of life of users, each named once.
 local function hear(users)
@@ -17,17 +75,42 @@ local function hear(users)
   call('ZADD', seen, 'GT', unpack(add))
   for i = 1, #users do
     local last = tonumber(before[i] or 0)
-    if last < line or last < silent then
-      if last >= silent and last > 0 then emit('pres', USER_OFFLINE, users[i]) end
-      emit('pres', USER_ONLINE, users[i])
-    end
+    if last < line or last < silent then comesBack(users[i], last) end
   end
 end
 
 -- hide makes a user gone: offline until their next sign of life.
-local function hide(user)
+local function hide(user, cause)
   local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
   if last <= 0 then return end
-  if presence == 1 and last >= silent then emit('pres', USER_OFFLINE, user) end
+  if presence == 1 and not isAnnounced(user, last) then
+    if last < since(announced) then
+      announceSilence(user, last)
+    elseif cause == 'logout' and leave > 0 then
+      call('ZADD', key('leaving'), num(math.min(at + leave, silentAt(last))), user)
+    else
+      emit('pres', USER_OFFLINE, user)
+    end
+  end
+  call('SREM', key('told'), user)
   call('ZADD', key('seen'), -last, user)
+end
+
+-- settleUser announces what is due of one user, so that something else can be
+-- announced behind it, and returns whether they stand as online then.
+local function settleUser(user)
+  if presence == 0 then return false end
+  local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
+  local due = leavingAt(user)
+  if due then
+    if at < due then return true end
+    call('ZREM', key('leaving'), user)
+    emit('pres', USER_OFFLINE, user, {at = due})
+    return false
+  end
+  if last <= 0 or isAnnounced(user, last) then return false end
+  if last >= since(announced) then return true end
+  announceSilence(user, last)
+  call('SADD', key('told'), user)
+  return false
 end

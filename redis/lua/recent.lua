@@ -11,7 +11,7 @@
 -- cost     O(timeouts · (log n + how many))
 
 local budget = tonumber(ARGV[6])
-if budget > 0 and drain(budget) >= budget then return done({1, 0, 0, ''}) end
+if budget > 0 and drainDue(budget) >= budget then return done({1, 0, 0, ''}) end
 local count, hidden = call('ZCARD', key('login')), {}
 if ARGV[5] == '1' then
   for _, user in ipairs(call('SMEMBERS', key('hidden'))) do

@@ -29,12 +29,51 @@ end
 local function idleName(s) return s.late and 'late' or num(s.idle) end
 local function idleKey(s) return key('idle:' .. idleName(s)) end
 
--- load reads a session that has not been ended; nil if there is none.
-local function load(sid)
+-- read reads a session whose end has not been written; nil if there is none.
+local function read(sid)
   local blob = call('GET', key('s:' .. sid))
   if not blob then return nil end
   local s = open(sid, blob)
   s.seen = tonumber(call('ZSCORE', idleKey(s), sid) or s.login)
+  return s
+end
+
+-- readCutoff reads what has ended of a user's sessions without having been
+-- written, see cutoff.lua: the cutoffs, the earliest first, and how far they are
+-- written.
+local cutoffsOf = {}
+
+local function readCutoff(user)
+  if cutoffsOf[user] then return cutoffsOf[user].list, cutoffsOf[user].cursor end
+  local blob, list, cursor = call('GET', key('cutoff:' .. user)), {}, ''
+  if blob then
+    local place
+    cursor, place = struct.unpack('>Bc0', blob)
+    while place <= #blob do
+      local c, bare = {}, nil
+      c.at, bare, c.id, c.device, c.except, c.cause, c.reason, c.actor, place =
+        struct.unpack('>I8Bc16Bc0Bc0Bc0I2c0Bc0', blob, place)
+      c.bare = bare == 1
+      list[#list + 1] = c
+    end
+  end
+  cutoffsOf[user] = {list = list, cursor = cursor}
+  return list, cursor
+end
+
+-- cutoffOf returns the cutoff that ended a session; nil if none did.
+local function cutoffOf(s)
+  if cutoffs == 0 then return nil end
+  for _, c in ipairs((readCutoff(s.user))) do
+    if (c.device == '' or s.device == c.device) and s.id ~= c.except then return c end
+  end
+  return nil
+end
+
+-- load reads a session that has not been ended; nil if there is none.
+local function load(sid)
+  local s = read(sid)
+  if s and cutoffOf(s) then return nil end
   return s
 end
 
@@ -77,6 +116,18 @@ end
 
 local function forgetToken(s) call('DEL', key('tok:' .. s.token)) end
 
+-- packEnd packs what is remembered of the end of a session, bare of whose it was
+-- if that was erased.
+local function packEnd(s, t, cause, reason, actor, bare)
+  local _, _, expires = deadline(s)
+  local seen, blob = s.seen, s.blob
+  if bare then
+    seen, expires = s.login, 0
+    blob = pack({idle = 0, life = 0, token = s.token, user = '', kind = '', app = '', device = '', deviceID = '', ip = '', rest = struct.pack('>BI2B', 0, 0, 0)})
+  end
+  return struct.pack('>I8I8I8Bc0I2c0Bc0', t, seen, expires, #cause, cause, #reason, reason, #actor, actor) .. blob
+end
+
 -- remember keeps the end of a session, so that its client can be told.
 local function remember(s, t, cause, reason, actor, bare)
   local left = keep - math.max(0, at - t)
@@ -84,13 +135,7 @@ local function remember(s, t, cause, reason, actor, bare)
     forgetToken(s)
     return
   end
-  local _, _, expires = deadline(s)
-  local seen, blob = s.seen, s.blob
-  if bare then
-    seen, expires = s.login, 0
-    blob = pack({idle = 0, life = 0, token = s.token, user = '', kind = '', app = '', device = '', deviceID = '', ip = '', rest = struct.pack('>BI2B', 0, 0, 0)})
-  end
-  call('SET', key('end:' .. s.id), struct.pack('>I8I8I8Bc0I2c0Bc0', t, seen, expires, #cause, cause, #reason, reason, #actor, actor) .. blob, 'PX', left)
+  call('SET', key('end:' .. s.id), packEnd(s, t, cause, reason, actor, bare), 'PX', left)
   call('PEXPIRE', key('tok:' .. s.token), left)
   if not bare then
     local mine = key('e:' .. s.user)
@@ -135,6 +180,23 @@ local function sessionsOf(user)
   return out
 end
 
+-- anySession reports whether a user has a live session. It ends those past their
+-- deadline that it meets.
+local function anySession(user)
+  local mine, rank = key('u:' .. user), 0
+  for _ = 1, 20 do
+    local sid = call('ZRANGE', mine, rank, rank)[1]
+    if not sid then return false end
+    local s = load(sid)
+    if not s then
+      rank = rank + 1
+    elseif not overdue(s) then
+      return true
+    end
+  end
+  return true -- so many that a sweep will find out
+end
+
 -- drain ends up to budget sessions that are past their deadline and returns how
 -- many there were.
 local function drain(budget)
@@ -165,9 +227,25 @@ local function find(ref)
   return string.sub(ref, 2)
 end
 
+-- endBy returns how a session ended that a cutoff concerns: it may have been past
+-- its deadline before.
+local function endBy(s, c)
+  local t, cause = deadline(s)
+  if t <= c.at then return t, cause, '', '' end
+  return c.at, c.cause, c.reason, c.actor
+end
+
 -- ended returns what is remembered of a session that ended: {'ended', id, end}.
 local function ended(sid)
   local blob = call('GET', key('end:' .. sid))
+  if not blob and cutoffs > 0 then
+    local s = read(sid)
+    local c = s and cutoffOf(s)
+    if c then
+      local t, cause, reason, actor = endBy(s, c)
+      blob = packEnd(s, t, cause, reason, actor, c.bare)
+    end
+  end
   if not blob or struct.unpack('>I8', blob) + keep <= at then return {'unknown'} end
   return {'ended', sid, blob}
 end

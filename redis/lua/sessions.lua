@@ -6,8 +6,8 @@
 --           one step ends, which is to be asked again then
 -- cost      O(1) for each, once due sessions have been ended
 
-local public, out, step = ARGV[2] == '1', {}, 40
-if drain(step) >= step then return done({}) end
+local public, out, step = ARGV[2] == '1', {}, 32
+if drainDue(step) >= step then return done({}) end
 for i = 3, #ARGV do
   out[i - 2] = public and invisible(ARGV[i]) and 0 or call('ZCARD', key('u:' .. ARGV[i]))
 end

@@ -1,7 +1,7 @@
--- A bounded step of upkeep: leaves a stamp of life; and, for the one server that
--- holds the partition's lease, ends sessions past their deadline, announces who
--- fell silent, and forgets bans that ended, and events and visits past what is
--- kept.
+-- A bounded step of upkeep, for the one server that holds the partition's lease:
+-- ends sessions past their deadline, announces who
+-- fell silent or left, and forgets bans that ended, and events and visits past
+-- what is kept. It looks at the first of everything only, unless that is due.
 --
 -- ARGV[2]  who asks            ARGV[3]  how long the lease lasts, ms
 -- ARGV[4]  how many of each at most
@@ -10,11 +10,6 @@
 -- reply    {1 if there is more to do, else 0, names that have no visits left…}
 -- cost     O(log n) for each
 
-if not stamp then
-  set('stamp', num(now))
-elseif now > stamp then
-  set('stamp', num(now))
-end
 advance()
 
 local lease = call('HMGET', part, 'holder', 'until', 'mend')
@@ -46,37 +41,63 @@ local function mend()
 end
 
 if lease[3] then mend() end
-if drain(budget) >= budget then more = 1 end
+if drainDue(budget) >= budget then more = 1 end
+
+-- nextSilent returns users, each with when they were last seen, who are next to
+-- be announced silent, in the order of that time and then of their bytes. The
+-- place of the last one announced is found by a name that no user can have.
+local function nextSilent(line)
+  local seen = key('seen')
+  if quiet == '' then
+    return call('ZRANGEBYSCORE', seen, math.max(1, silent), '(' .. num(line), 'WITHSCORES', 'LIMIT', 0, budget)
+  end
+  local marker = quiet .. '\0'
+  call('ZADD', seen, num(silent), marker)
+  local rank = call('ZRANK', seen, marker)
+  call('ZREM', seen, marker)
+  return call('ZRANGE', seen, rank, rank + budget - 1, 'WITHSCORES')
+end
 
 -- announce tells of those whose window has passed without a sign of life.
 local function announce()
   local line = since(announced)
   if line <= silent then return end
+  local upTo, user = line, ''
   if presence == 1 then
-    local quiet = call('ZRANGEBYSCORE', key('seen'), silent, line - 1, 'WITHSCORES', 'LIMIT', 0, budget)
-    local last = 0
-    for i = 1, #quiet, 2 do
-      last = tonumber(quiet[i + 1])
+    local some = nextSilent(line)
+    local told = call('EXISTS', key('told')) == 1
+    for i = 1, #some, 2 do
+      local last = tonumber(some[i + 1])
+      if last >= line then break end
+      if not (told and call('SREM', key('told'), some[i]) == 1) then announceSilence(some[i], last) end
+      if i == 2 * budget - 1 then upTo, user, more = last, some[i], 1 end
     end
-    if #quiet >= 2 * budget then
-      -- whole seconds only, so that nobody is announced twice
-      quiet = call('ZRANGEBYSCORE', key('seen'), silent, last, 'WITHSCORES')
-      line, more = last + 1, 1
-    end
-    for i = 1, #quiet, 2 do emit('pres', USER_OFFLINE, quiet[i]) end
   end
-  silent = line
-  set('silent', num(line))
+  silent, quiet = upTo, user
+  set('silent', num(upTo))
+  set('quiet', user)
 end
 announce()
 
-local function trimBans()
-  local banKey
-  for i, ban in ipairs(call('HGETALL', key('bans'))) do
-    if i % 2 == 1 then banKey = ban
-    elseif struct.unpack('>I8', ban) <= at then call('HDEL', key('bans'), banKey) end
+-- announceLeft tells of those who logged out and were not heard again in time.
+local function announceLeft()
+  local left = call('ZRANGEBYSCORE', key('leaving'), '-inf', at, 'WITHSCORES', 'LIMIT', 0, budget)
+  for i = 1, #left, 2 do
+    if presence == 1 then emit('pres', USER_OFFLINE, left[i], {at = tonumber(left[i + 1])}) end
+    call('ZREM', key('leaving'), left[i])
   end
+  if #left == 2 * budget then more = 1 end
 end
+announceLeft()
+
+local function trimBans()
+  local over = call('ZRANGEBYSCORE', key('banned'), '-inf', at, 'LIMIT', 0, budget)
+  if #over == 0 then return end
+  call('HDEL', key('bans'), unpack(over))
+  call('ZREM', key('banned'), unpack(over))
+  if #over == budget then more = 1 end
+end
+trimBans()
 
 local kept = at - tonumber(ARGV[5])
 
@@ -86,35 +107,56 @@ local function trimmed(place)
   if tonumber(place) > tonumber(call('HGET', part, 'trimmed') or 0) then call('HSET', part, 'trimmed', place) end
 end
 
--- trim takes the oldest events of a stream away.
+local function placeOf(entry) return tonumber(string.match(entry[1], '^%d+')) end
+
+-- isOld reports whether an event is past what is kept.
+local function isOld(entry)
+  local _, _, t = struct.unpack('>BBI8', entry[2][2])
+  return t <= kept
+end
+
+-- trim takes the oldest events of a stream away: first those that are too many,
+-- which Redis counts by itself, then those that are too old, one by one.
 local function trim(stream)
-  local name, gone = key(stream), nil
-  local excess = call('XLEN', name) - tonumber(ARGV[6])
-  for i, entry in ipairs(call('XRANGE', name, '-', '+', 'COUNT', budget)) do
-    local _, _, t = struct.unpack('>BBI8', entry[2][2])
-    if i > excess and t > kept then break end
-    gone = string.match(entry[1], '^%d+')
-    if i == budget then more = 1 end
+  local name, most = key(stream), tonumber(ARGV[6])
+  local first = call('XRANGE', name, '-', '+', 'COUNT', 1)[1]
+  if not first then return end
+  local excess = call('XLEN', name) - most
+  if excess > 0 then
+    local n = math.min(excess, 50 * budget)
+    if n < excess then more = 1 end
+    call('XTRIM', name, 'MAXLEN', num(most + excess - n))
+    first = call('XRANGE', name, '-', '+', 'COUNT', 1)[1]
+    trimmed(num(placeOf(first) - 1))
   end
-  if gone then
-    call('XTRIM', name, 'MINID', num(tonumber(gone) + 1) .. '-0')
-    trimmed(gone)
+  if not isOld(first) then return end
+  local gone
+  for i, entry in ipairs(call('XRANGE', name, '-', '+', 'COUNT', 2 * budget)) do
+    if not isOld(entry) then break end
+    gone = placeOf(entry)
+    if i == 2 * budget then more = 1 end
   end
+  call('XTRIM', name, 'MINID', num(gone + 1) .. '-0')
+  trimmed(num(gone))
   if call('XLEN', name) == 0 then call('DEL', name) end
 end
 
 -- trimRedacted does so with those that an erasure took the user out of.
 local function trimRedacted()
+  local function old(entry)
+    local _, _, t = struct.unpack('>BBI8', string.sub(entry, string.find(entry, ':', 1, true) + 1))
+    return t <= kept
+  end
+  local first = call('ZRANGE', key('redacted'), 0, 0)[1]
+  if not first or not old(first) then return end
   local gone
-  for _, entry in ipairs(call('ZRANGE', key('redacted'), 0, budget - 1)) do
-    local place, _, _, t = string.match(entry, '^%d+'), struct.unpack('>BBI8', string.sub(entry, string.find(entry, ':', 1, true) + 1))
-    if t > kept then break end
-    gone = place
+  for i, entry in ipairs(call('ZRANGE', key('redacted'), 0, budget - 1)) do
+    if not old(entry) then break end
+    gone = string.match(entry, '^%d+')
+    if i == budget then more = 1 end
   end
-  if gone then
-    call('ZREMRANGEBYSCORE', key('redacted'), '-inf', gone)
-    trimmed(gone)
-  end
+  call('ZREMRANGEBYSCORE', key('redacted'), '-inf', gone)
+  trimmed(gone)
 end
 
 -- trimVisits forgets hours, and names with their last one.
@@ -134,7 +176,6 @@ local function trimVisits()
   return nameless
 end
 
-if call('EXISTS', key('bans')) == 1 then trimBans() end
 trim('log')
 trim('pres')
 trimRedacted()

@@ -13,8 +13,8 @@ for i = 3, #ARGV, 2 do
   if ARGV[i] ~= 'invisible' then
     call('HSET', name, ARGV[i], ARGV[i + 1])
   elseif (ARGV[i + 1] == '1') ~= before then
+    local online = settleUser(user)
     local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
-    local online = last >= since(announced)
     if before then
       call('SREM', key('hidden'), user)
       call('HDEL', name, 'frozen')
@@ -22,7 +22,7 @@ for i = 3, #ARGV, 2 do
       call('SADD', key('hidden'), user)
       call('HSET', name, 'frozen', math.abs(last))
     end
-    if presence == 1 and online then
+    if online then
       emit('pres', before and USER_ONLINE or USER_OFFLINE, user, {audience = FOR_PUBLIC})
     end
   end
