@@ -108,7 +108,6 @@ func (e *Engine) keepBeating() {
 		if batch := e.beats.take(); batch != nil {
 			batch.err = e.sendBeats(ctx, batch)
 			close(batch.done)
-			e.news.ring()
 		}
 	}
 }

@@ -173,6 +173,7 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 			out[c] = msg
 			e.flow.answered()
 			e.life.heard(calls[c].part, now, calls[c].writes())
+			e.news.note(&calls[c])
 			continue
 		}
 		what := judge(err)
@@ -336,6 +337,7 @@ func (e *Engine) confirm(ctx context.Context, conn rueidis.DedicatedClient, now 
 		}
 	}
 	e.life.heard(c.part, now, c.writes())
+	e.news.note(c)
 	left := e.opts.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left = max(time.Until(deadline)-50*time.Millisecond, time.Millisecond)

@@ -19,6 +19,8 @@ type script struct {
 	keeps bool
 	// writes says that every run writes: an answer proves that writes are taken.
 	writes bool
+	// emits says that it may append events.
+	emits bool
 }
 
 // scripts are all there are, each put together from its files.
@@ -107,12 +109,14 @@ func loadScripts() (*scripts, error) {
 				return nil, fmt.Errorf("redis: %w", err)
 			}
 			into.name = name
+			into.emits = into.emits || name == "event"
 			into.text += string(text)
 		}
 		sum := sha1.Sum([]byte(into.text)) //nolint:gosec // see the import
 		into.sha = hex.EncodeToString(sum[:])
 		s.all = append(s.all, into)
 	}
+	s.lookup.emits, s.sessions.emits = false, false // they need to know who is invisible
 	for _, c := range []*script{
 		&s.finish, &s.change, &s.clear, &s.user, &s.unban, &s.erase, &s.befriend, &s.swap, &s.unfriend, &s.disown,
 		&s.mark, &s.unmark, &s.recopy, &s.settle, &s.depart, &s.readmit, &s.announce, &s.enter,

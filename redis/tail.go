@@ -18,8 +18,6 @@ const (
 	// overlap is how far back a reader begins who is not known here: what other
 	// servers wrote about then may have come in behind the reader's last event.
 	overlap = 5 * time.Second
-	// pollEvery is how long another server's event may go unnoticed.
-	pollEvery = 50 * time.Millisecond
 	// keptTails bounds the readers that are known.
 	keptTails = 1024
 )
@@ -60,90 +58,6 @@ func (t *tails) put(id rollcall.EventID, p position) {
 		delete(t.at, t.order[0])
 		t.order = t.order[1:]
 	}
-}
-
-// news wakes the readers that wait.
-type news struct {
-	mu      sync.Mutex
-	waiting int
-	bell    chan struct{}
-}
-
-// wait returns a channel that is closed at the next ring, and what to call when
-// done with it.
-func (n *news) wait() (<-chan struct{}, func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.bell == nil {
-		n.bell = make(chan struct{})
-	}
-	n.waiting++
-	return n.bell, func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.waiting--
-	}
-}
-
-// ring wakes all who wait.
-func (n *news) ring() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.bell != nil {
-		close(n.bell)
-		n.bell = nil
-	}
-}
-
-func (n *news) anyone() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.waiting > 0
-}
-
-// keepNews lets those who wait look again now and then, as other servers ring
-// no bell here.
-func (e *Engine) keepNews() {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-e.stop:
-			e.news.ring()
-			return
-		case <-tick.C:
-			if e.news.anyone() {
-				e.news.ring()
-			}
-		}
-	}
-}
-
-// mark is what a partition says of its events: the place of the newest, and of
-// the newest of those no longer kept.
-type mark struct{ newest, trimmed int64 }
-
-func (e *Engine) marks(ctx context.Context) ([]mark, error) {
-	calls := make([]call, len(e.roots))
-	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed {
-			return e.client.B().Hmget().Key(e.of(p, "part")).Field("events", "trimmed").Build()
-		})
-	}
-	messages, err := e.do(ctx, 0, calls...)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]mark, len(messages))
-	for p, msg := range messages {
-		fields, err := msg.ToArray()
-		if err != nil || len(fields) != 2 {
-			return nil, damaged("the events")
-		}
-		out[p].newest, _ = fields[0].AsInt64() // nil if there was none yet
-		out[p].trimmed, _ = fields[1].AsInt64()
-	}
-	return out, nil
 }
 
 // Tail implements [rollcall.Events].
@@ -200,7 +114,7 @@ func (e *Engine) position(after rollcall.EventID) (position, int64, error) {
 // moves the position behind them.
 func (e *Engine) look(ctx context.Context, pos position, from int64, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
 	for {
-		marks, err := e.marks(ctx)
+		marks, err := e.known(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +130,7 @@ func (e *Engine) look(ctx context.Context, pos position, from int64, limit int, 
 		if len(parts) == 0 {
 			return nil, nil
 		}
-		found, edge, err := e.read(ctx, pos, parts, limit)
+		found, edge, err := e.read(ctx, pos, from, parts, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -233,9 +147,12 @@ func (e *Engine) look(ctx context.Context, pos position, from int64, limit int, 
 	}
 }
 
+// perRead is how many questions read has for each partition.
+const perRead = 4
+
 // read reads the events of some partitions behind a position, up to limit of
 // each stream, and returns the place up to which none is missing.
-func (e *Engine) read(ctx context.Context, pos position, parts []int, limit int) ([]event, int64, error) {
+func (e *Engine) read(ctx context.Context, pos position, from int64, parts []int, limit int) ([]event, int64, error) {
 	var calls []call
 	for _, p := range parts {
 		behind := "(" + strconv.FormatInt(pos[p], 10)
@@ -246,7 +163,7 @@ func (e *Engine) read(ctx context.Context, pos position, parts []int, limit int)
 		}
 		calls = append(calls, plain(func() rueidis.Completed {
 			return e.client.B().Zrange().Key(e.of(p, "redacted")).Min(behind).Max("+inf").Byscore().Limit(0, int64(limit)).Withscores().Build()
-		}))
+		}), e.markOf(p)) // last: what it does not call trimmed had been read
 	}
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
@@ -255,10 +172,20 @@ func (e *Engine) read(ctx context.Context, pos position, parts []int, limit int)
 	var found []event
 	edge := int64(math.MaxInt64)
 	for i, msg := range messages {
-		p := parts[i/3]
+		p := parts[i/perRead]
 		readAs := readStream
-		if i%3 == 2 {
+		switch i % perRead {
+		case 2:
 			readAs = readRedacted
+		case 3:
+			m, err := readMark(msg)
+			if err != nil {
+				return nil, 0, err
+			}
+			if from >= 0 && m.trimmed > max(from, pos[p]) {
+				return nil, 0, rollcall.ErrEventsGone
+			}
+			continue
 		}
 		some, err := readAs(msg, p)
 		if err != nil {

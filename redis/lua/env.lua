@@ -124,8 +124,8 @@ local function ahead()
   end
   outages = kept
   if stamp then stamp = math.min(stamp, at) end
-  silent = math.min(silent, math.floor(at / 1000))
-  note('clock', num(at), 'silent', num(silent), 'outages', packOutages(), 'mend', num(clock))
+  if silent > math.floor(at / 1000) then silent, quiet = math.floor(at / 1000), '' end
+  note('clock', num(at), 'silent', num(silent), 'quiet', quiet, 'outages', packOutages(), 'mend', num(clock))
   if stamp then note('stamp', num(stamp)) end
   clock = at
 end
