@@ -79,7 +79,7 @@ func (e *Engine) name(c *call) {
 // of the calls; with an error, those of calls that were answered may be there, the
 // others are empty.
 func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.RedisMessage, error) {
-	if err := e.open(); err != nil {
+	if err := e.open(); err != nil || len(calls) == 0 {
 		return nil, err
 	}
 	for i := range calls {
