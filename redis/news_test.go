@@ -24,6 +24,18 @@ func (r *rig) calls(t *testing.T, command string) int {
 	return n
 }
 
+// totalCalls returns how many commands Redis carried out, those in scripts too.
+func (r *rig) totalCalls(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, m := range regexp.MustCompile(`cmdstat_\S+:calls=(\d+)`).FindAllStringSubmatch(r.do(t, "INFO", "commandstats"), -1) {
+		some, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		n += some
+	}
+	return n
+}
+
 // TestAWaitingReaderDoesNotMakeEveryWriteAskAllPartitions logs users in while
 // readers wait for events.
 func TestAWaitingReaderDoesNotMakeEveryWriteAskAllPartitions(t *testing.T) {

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// measureRedisDue lets sessions of the distributed engine pass their deadline at
+// one instant, and has clients ask meanwhile.
+func measureRedisDue(ctx context.Context, most int) (section, error) {
+	s := section{
+		title: "Sessions of the distributed engine due at one instant",
+		about: "All sessions end by idleness at one instant: they were begun before an outage, whose grace ends then. " +
+			"A client each pings Redis, verifies, touches, logs in and beats every 5 ms, from 2 s before it until all are swept or a minute has passed.",
+	}
+	t := table{head: []string{"sessions", "command", "median", "p99", "longest", "swept within a minute", "Redis CPU meanwhile"}}
+	for _, n := range []int{most / 100, most / 10, most} {
+		rows, err := redisDue(ctx, n)
+		if err != nil {
+			return s, err
+		}
+		t.rows = append(t.rows, rows...)
+	}
+	s.tables = []table{t}
+	return s, nil
+}
+
+const dueGrace = 10 * time.Second
+
+// redisDue measures with so many sessions.
+func redisDue(ctx context.Context, n int) (rows [][]string, err error) {
+	o := rollcall.Options{RestartGrace: dueGrace}
+	s, err := openShared(ctx, 2*time.Hour, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.Tick(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.fillLogins(ctx, n, func(_ *rand.Rand, i int) rollcall.Login { return rollcall.Login{User: paddedUser(i)} }); err != nil {
+		return nil, err
+	}
+	if err := s.reopen(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := s.Tick(ctx); err != nil { // the outage ends here
+		return nil, err
+	}
+	if err := wait(ctx, dueGrace-2*time.Second); err != nil {
+		return nil, err
+	}
+	before, err := s.peer.cpu()
+	if err != nil {
+		return nil, err
+	}
+	waits, left, err := s.askMeanwhile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.peer.cpu()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range dueCommands {
+		w := waits[c]
+		rows = append(rows, []string{
+			fmt.Sprint(n), c, percentile(w, 50).String(), percentile(w, 99).String(), slices.Max(w).String(),
+			fmt.Sprint(n - left), fmt.Sprintf("%.1f s", (after - before).Seconds()),
+		})
+	}
+	return rows, nil
+}
+
+var dueCommands = []string{"PING", "verify", "touch", "login", "beat"}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// askMeanwhile runs the commands side by side and returns how long each took, and
+// how many of the sessions are left.
+func (s *shared) askMeanwhile(ctx context.Context) (map[string][]time.Duration, int, error) {
+	in, err := s.Login(ctx, rollcall.Login{User: "asker"})
+	if err != nil {
+		return nil, 0, err
+	}
+	ref := rollcall.SessionRef{Token: in.Token}
+	run := map[string]func(i int) error{
+		"PING":   func(int) error { _, err := s.peer.call("PING"); return err },
+		"verify": func(int) error { _, err := s.Verify(ctx, ref); return err },
+		"touch":  func(int) error { _, err := s.Touch(ctx, ref); return err },
+		"login": func(i int) error {
+			_, err := s.Login(ctx, rollcall.Login{User: fmt.Sprint("new", i), DeviceID: "one"})
+			return err
+		},
+		"beat": func(i int) error { return s.Beat(ctx, paddedUser(i)) },
+	}
+	var done atomic.Bool
+	took := make([][]time.Duration, len(dueCommands))
+	asking := make(chan error, 1)
+	go func() {
+		asking <- together(len(dueCommands), func(c int) error {
+			for i := 0; !done.Load(); i++ {
+				began := time.Now()
+				if err := run[dueCommands[c]](i); err != nil {
+					return err
+				}
+				took[c] = append(took[c], time.Since(began))
+				if err := wait(ctx, 5*time.Millisecond); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}()
+	left, err := s.untilSwept(ctx)
+	done.Store(true)
+	if err = errors.Join(err, <-asking); err != nil {
+		return nil, 0, err
+	}
+	out := make(map[string][]time.Duration)
+	for i, c := range dueCommands {
+		out[c] = took[i]
+	}
+	return out, left, nil
+}
+
+// untilSwept waits until the sessions are gone but those of the askers, for a
+// minute at most.
+func (s *shared) untilSwept(ctx context.Context) (int, error) {
+	over := time.Now().Add(time.Minute)
+	for {
+		if err := wait(ctx, 500*time.Millisecond); err != nil {
+			return 0, err
+		}
+		page, err := s.Stats(ctx)
+		if err != nil {
+			return 0, err
+		}
+		askers, err := s.OnlineCount(ctx, 0)
+		if err != nil {
+			return 0, err
+		}
+		left := max(0, page.Sessions-askers)
+		if left == 0 || time.Now().After(over) {
+			return left, nil
+		}
+	}
+}
+
+// cpu is the processor time that the server has taken.
+func (p *peer) cpu() (time.Duration, error) {
+	info, err := p.call("INFO", "cpu")
+	if err != nil {
+		return 0, err
+	}
+	var all time.Duration
+	for line := range strings.Lines(info) {
+		name, v, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			seconds, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				return 0, err
+			}
+			all += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return all, nil
+}
