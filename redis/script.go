@@ -116,7 +116,7 @@ func loadScripts() (*scripts, error) {
 		into.sha = hex.EncodeToString(sum[:])
 		s.all = append(s.all, into)
 	}
-	s.lookup.emits, s.sessions.emits = false, false // they need to know who is invisible
+	s.lookup.emits = false // it needs to know who is invisible
 	for _, c := range []*script{
 		&s.finish, &s.change, &s.clear, &s.user, &s.unban, &s.erase, &s.befriend, &s.swap, &s.unfriend, &s.disown,
 		&s.mark, &s.unmark, &s.recopy, &s.settle, &s.depart, &s.readmit, &s.announce, &s.enter,
