@@ -37,6 +37,7 @@ func parts(users int) []part {
 		{"pages", measurePages},
 		{"logins", measureLogins},
 		{"import", measureImport},
+		{"expiry", ofUsers(2_500_000, measureExpiry)},
 		{"attendance", ofUsers(100_000_000, measureAttendance)},
 		{"redis-beats", ofUsers(10_000_000, measureRedisBeats)},
 		{"redis-friends", ofUsers(5_000_000, measureRedisFriends)},
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "RESULTS.md", "the report; of the parts not measured now it keeps the old figures")
 	child := flags.String("child", "", "measure a part in this process and print it; the command calls itself with it")
 	size := flags.Int("size", 0, "users or sessions, with -child")
-	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of attendance or a redis- part; 0 for its own")
+	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of attendance, expiry or a redis- part; 0 for its own")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
