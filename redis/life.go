@@ -94,7 +94,7 @@ func (e *Engine) settle(s rollcall.Settings) {
 	p.u64(uint64(int64((s.Window + s.OfflineGrace).Seconds())))
 	p.u64(uint64(s.RestartGrace.Milliseconds()))
 	p.u64(uint64(s.EndedKeep.Milliseconds()))
-	p.u64(0) // LEAVE
+	p.u64(uint64(s.LeaveGrace.Milliseconds()))
 	p.flag(s.PresenceEvents)
 	p.flag(!s.OwnClock)
 	e.setup = p.b
