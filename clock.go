@@ -39,6 +39,12 @@ func (c *SystemClock) at(reading time.Time) time.Time {
 	return now.UTC().Truncate(time.Millisecond)
 }
 
+// Ahead returns how far the clock is ahead of the wall clock, because that was
+// set back; 0 if it is not.
+func (c *SystemClock) Ahead() time.Duration {
+	return max(0, c.Now().Sub(time.Now().Round(0)))
+}
+
 // ManualClock stands still until it is told the time: for tests, replays and
 // imports. The zero value stands at the zero time.
 type ManualClock struct {

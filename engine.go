@@ -39,7 +39,8 @@ type Engine interface {
 	Admin
 
 	// Configure is called once, before any other method. The time zone is fixed
-	// when the data is created: another one is refused with CodeConflict.
+	// when the data is created: another one is refused with CodeConflict, and so
+	// is data that knows a time more than a day ahead of Settings.Now.
 	Configure(ctx context.Context, s Settings) error
 
 	// Tick leaves a stamp of life and does a bounded part of what is due:
@@ -54,7 +55,10 @@ type Engine interface {
 	// inside it or inside the restart grace g behind it, a < deadline < b+g, is
 	// moved to b+g, never past the session's EndsAt; a user who counted as
 	// online at a does so until b+g, and the more recent with them. An engine
-	// that is never ticked records no outage: a replay's clock may jump.
+	// that is never ticked records no outage: a replay's clock may jump. Outages
+	// whose graces touch are one, however many. Time in which writes are refused
+	// is an outage too. What a caller was told has ended stays ended, across any
+	// crash.
 	Tick(ctx context.Context, now time.Time) error
 
 	// Flush makes all beats, touches and visits so far durable.
@@ -415,13 +419,16 @@ type Transfer interface {
 	// no event. Afterwards every read answers as it did in the engine they come
 	// from: ids and tokens, times, and deadlines to the millisecond. A deadline
 	// that has passed meanwhile has passed. One that an outage had put off, so
-	// that ExpiresAt is later than SeenAt and Idle say, stays put off.
+	// that ExpiresAt is later than SeenAt and Idle say, stays put off until the
+	// next touch, by the restart grace from now at most; that moves no deadline
+	// and no presence but the session's own.
 	// Dossiers that are empty are passed over.
 	//
 	// A dossier of a user of whom anything is known but ended sessions is
 	// refused with CodeConflict, which names the user, and so is one with a
 	// session whose id or token is known as live, or whose id as ended; nothing
-	// of it is entered. Others of the same call may have been entered then. So
+	// of it is entered. So is one of a user who is banned here. Others of the same
+	// call may have been entered then. So
 	// they may if a kind past MaxKinds is refused with CodeInvalidArgument.
 	//
 	// A ban whose Bits are too few to tell the partition holds in all that they
@@ -454,7 +461,8 @@ type Admin interface {
 
 	// Stats describes the engine.
 	Stats(ctx context.Context) (Stats, error)
-	// Ready returns nil if reads and writes work, else why they do not.
+	// Ready returns nil if reads and writes work, else why they do not: also if
+	// the clock of the ticks was set back by more than a day.
 	Ready(ctx context.Context) error
 	// Compact reclaims what deletions left behind; after it, an erased id is in
 	// no file of the engine.

@@ -163,6 +163,9 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 func (o *Options) validate() error {
+	if err := checkZone(o.Timezone); err != nil {
+		return err
+	}
 	switch {
 	case len(o.Secret) < minSecretLen:
 		return Invalid("secret", "has %d bytes, needs at least %d", len(o.Secret), minSecretLen)
@@ -262,8 +265,11 @@ func (r *Roll) Ready(ctx context.Context) error {
 	if err := r.engine.Ready(ctx); err != nil {
 		return err
 	}
-	if err := r.tickErr.Load(); err != nil {
+	if err := r.tickErr.Load(); err != nil && *err != nil {
 		return *err
+	}
+	if c, ok := r.clock.(interface{ Ahead() time.Duration }); ok && c.Ahead() > maxAhead {
+		return setBack(c.Ahead())
 	}
 	return nil
 }

@@ -95,7 +95,10 @@ func (r *Roll) ImportKey(ctx context.Context, key APIKey) (bool, error) {
 // only.
 func (r *Roll) SecretID() string { return r.secretID() }
 
-func (s *service) secretID() string {
-	id := s.keyed("secret id")
+func (s *service) secretID() string { return SecretID(s.secret) }
+
+// SecretID is [Roll.SecretID] of a secret that no Roll has been opened with.
+func SecretID(secret []byte) string {
+	id := (&service{secret: secret}).keyed("secret id")
 	return hex.EncodeToString(id[:8])
 }

@@ -23,6 +23,8 @@ func outageTests() []test {
 		{"an engine that is never ticked records no outage", outageUnticked},
 		{"a clock set forth by an hour expires nothing in bulk", clockForth},
 		{"a clock set back by an hour expires nothing, and nothing is negative", clockBack},
+		{"data more than a day ahead of the clock is not opened", clockAhead},
+		{"an engine whose clock is set back by more than a day is not ready", clockFarBack},
 	}
 }
 
@@ -311,4 +313,39 @@ func clockBack(h *harness) {
 	in := h.login("u0007")
 	h.False(in.Session.LoginAt.Before(start()))
 	h.alive(in)
+}
+
+func clockAhead(h *harness) {
+	h.tick()
+	s := h.login("alice")
+	h.close()
+	h.advance(-24 * time.Hour)
+	h.open(h.options)
+	h.alive(s)
+	h.close()
+	h.advance(-time.Second)
+	engine, err := h.store.Open()
+	h.NoError(err)
+	o := h.options
+	o.Clock, o.Secret = h.clock, []byte("the secret of the conformance suite")
+	_, err = rollcall.New(engine, o)
+	h.Contains(h.code(rollcall.CodeConflict, err).Detail, "set the clock right")
+	h.NoError(engine.Close())
+	h.advance(24 * time.Hour)
+	h.open(h.options)
+	h.alive(s)
+}
+
+func clockFarBack(h *harness) {
+	h.tick()
+	h.login("alice")
+	h.advance(-24 * time.Hour)
+	h.tick()
+	h.NoError(h.roll.Ready(h.ctx))
+	h.advance(-time.Second)
+	h.tick()
+	h.Contains(h.code(rollcall.CodeUnavailable, h.roll.Ready(h.ctx)).Detail, "set it right")
+	h.advance(24 * time.Hour)
+	h.tick()
+	h.NoError(h.roll.Ready(h.ctx))
 }

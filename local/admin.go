@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rollcall/rollcall"
 )
@@ -100,7 +101,11 @@ func (e *Engine) Ready(context.Context) error {
 	if err := e.open(); err != nil {
 		return err
 	}
-	return e.store.writable()
+	if err := e.store.writable(); err != nil {
+		return err
+	}
+	ticked := e.ticked.Load()
+	return rollcall.CheckSetBack(time.UnixMilli(e.outages.stamp.Load()), time.UnixMilli(ticked))
 }
 
 // Compact implements [rollcall.Admin].

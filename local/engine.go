@@ -35,6 +35,7 @@ type Engine struct {
 
 	ready  atomic.Bool // configured
 	closed atomic.Bool
+	ticked atomic.Int64  // time of the latest tick, ms
 	forgot atomic.Int64  // minute in which retention was last seen to
 	busy   sync.RWMutex  // held for reading by upkeep, for writing by Close
 	flush  sync.Mutex    // one flush at a time
@@ -156,6 +157,13 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 			Detail: "the data was created with " + string(v) + ", its days cannot be read as days of " + s.Timezone,
 		}
 	}
+	latest := max(e.latest(0), e.outages.stamp.Load())
+	if err := rollcall.CheckAhead(time.UnixMilli(latest), s.Now); err != nil {
+		return err
+	}
+	if err := e.sameSecret(s.SecretID); err != nil {
+		return err
+	}
 	if !ok {
 		if err := e.store.put(metaKey(metaTimezone), []byte(s.Timezone)); err != nil {
 			return err
@@ -163,9 +171,6 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 		if err := e.store.syncAll(); err != nil {
 			return err
 		}
-	}
-	if err := e.sameSecret(s.SecretID); err != nil {
-		return err
 	}
 	e.settings = s
 	if s.Location != nil {

@@ -20,6 +20,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 		return err
 	}
 	e.outages.tick(now)
+	e.ticked.Store(now)
 	e.store.lookAtSpace()
 	if err := e.store.writable(); err != nil {
 		return err

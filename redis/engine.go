@@ -43,6 +43,7 @@ type Engine struct {
 
 	settings rollcall.Settings
 	setup    []byte        // see env
+	ticked   atomic.Int64  // time of the latest tick, ms
 	forgot   atomic.Int64  // minute of the last sweep of last-seen times
 	pruned   atomic.Int64  // period of the last pruning of reverse edges
 	requests atomic.Uint64 // that were given an id
@@ -162,6 +163,12 @@ func (e *Engine) meta(ctx context.Context, fields ...string) ([]string, error) {
 // Configure implements [rollcall.Engine].
 func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 	e.ready.Store(true)
+	if s.OwnClock { // else scripts hold every time to Redis's own
+		if err := e.checkAhead(ctx, s.Now); err != nil {
+			e.ready.Store(false)
+			return err
+		}
+	}
 	fields := []string{"timezone", s.Timezone}
 	if s.SecretID != "" {
 		fields = append(fields, "secret", s.SecretID)

@@ -22,6 +22,7 @@ const (
 // of life come first, so that no partition's depends on how much there is to
 // sweep.
 func (e *Engine) Tick(ctx context.Context, at time.Time) error {
+	e.ticked.Store(at.UnixMilli())
 	if _, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.stamp, "1"); err != nil {
 		return err
 	}
@@ -111,7 +112,14 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if _, err := e.marks(ctx); err != nil {
 		return err
 	}
-	return e.clockError()
+	if err := e.clockError(); err != nil {
+		return err
+	}
+	latest, err := e.latest(ctx)
+	if err != nil {
+		return err
+	}
+	return rollcall.CheckSetBack(latest, timeOf(e.ticked.Load()))
 }
 
 // Compact implements [rollcall.Admin]. Redis keeps nothing of what was deleted

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -46,12 +47,9 @@ func (c *importStoreCmd) Run(a *app) error {
 	began := time.Now()
 	var summary transfer.Summary
 	entered := false
-	err = fits(in.Header, conf)
+	err = errors.Join(fits(in.Header, conf), c.sameSecret(in.Header, conf))
 	if err == nil {
 		err = conf.withRoll(a, func(r *rollcall.Roll) error {
-			if in.Header.SecretID != r.SecretID() && !c.NewSecret {
-				return fmt.Errorf(`the secret is another one than that of the export: copy the file %q beside the store it comes from to %s, configure the same secret, or give up bans of erased users with --new-secret`, secretFile, conf.dataDir)
-			}
 			entered = true
 			return c.enter(a, in, r, &summary)
 		})
@@ -71,6 +69,25 @@ func (c *importStoreCmd) Run(a *app) error {
 func fits(h transfer.Header, conf *config) error {
 	if zone := conf.roll.Timezone.String(); h.Timezone != zone {
 		return usageError{fmt.Errorf("the days of the export are days of %s, and those of the data would be of %s: set timezone to %s", h.Timezone, zone, h.Timezone)}
+	}
+	return nil
+}
+
+// sameSecret refuses an export that was made under another secret. It looks
+// before a secret is made, or noted with the data.
+func (c *importStoreCmd) sameSecret(h transfer.Header, conf *config) error {
+	if c.NewSecret {
+		return nil
+	}
+	secret := conf.secret
+	if secret == nil {
+		var err error
+		if secret, err = conf.readSecret(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if secret == nil || rollcall.SecretID(secret) != h.SecretID {
+		return fmt.Errorf(`the secret is another one than that of the export: copy the file %q beside the store it comes from to %s, configure the same secret, or give up bans of erased users with --new-secret`, secretFile, conf.dataDir)
 	}
 	return nil
 }
