@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,7 @@ func BenchmarkDurableLogins(b *testing.B) {
 	all.Wait()
 	b.StopTimer()
 	b.ReportMetric((processorTime(b)-before)/float64(b.N), "cpu-µs/op")
-	require.NoError(b, roll.Close())
+	require.NoError(b, errors.Join(roll.Close(), eng.Close()))
 }
 
 // processorTime returns what the process has taken, in microseconds.
