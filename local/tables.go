@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/journal"
@@ -20,6 +21,7 @@ import (
 type tables struct {
 	db      *pebble.DB
 	fs      *tableFS
+	reading sstable.ReaderOptions
 	noted   uint64 // the record of the journal up to which the disk has everything
 	reached uint64 // up to which replay has come
 
@@ -73,6 +75,8 @@ func (s *store) openTables(what purpose) (*tables, error) {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	var err error
+	opts.EnsureDefaults()
+	t.reading = opts.MakeReaderOptions()
 	if t.db, err = t.open(s.dir, opts); err != nil {
 		return nil, err
 	}
