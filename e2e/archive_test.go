@@ -11,14 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/redistest"
 	"github.com/rollcall/rollcall/internal/sqltest"
 )
 
 // TestServersShareAnArchive has days leave three servers on one Redis for one
 // PostgreSQL.
 func TestServersShareAnArchive(t *testing.T) {
-	on := onRedis(redistest.Start(t, redistest.Options{}).URL())
+	on := sharedRedis(t)
 	dsn := sqltest.StartPostgres(t).Database(t)
 	f := startFleet(t, buildBinary(t), on, 3, "--archive-dsn", dsn, "--archive-schedule", "off", "--archive-keep-hot", "10d")
 	today := rollcall.DayOf(time.Now(), time.UTC)

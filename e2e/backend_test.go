@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,12 +25,35 @@ func embedded() backend { return backend{} }
 
 func onRedis(url string) backend { return backend{url: url, stores: new(atomic.Int64)} }
 
+var servers redistest.Shared
+
+var (
+	sharedURLs sync.Mutex
+	shared     = map[string]backend{} // by URL
+)
+
+// sharedRedis is one Redis for all tests that only keep data there, and
+// sharedCluster is a Cluster.
+func sharedRedis(t *testing.T) backend { return sharedOn(servers.Server(t).URL()) }
+
+func sharedCluster(t *testing.T) backend { return sharedOn(servers.Cluster(t).URL()) }
+
+// sharedOn gives all tests on a Redis one count of stores.
+func sharedOn(url string) backend {
+	sharedURLs.Lock()
+	defer sharedURLs.Unlock()
+	if shared[url].url == "" {
+		shared[url] = onRedis(url)
+	}
+	return shared[url]
+}
+
 // onEveryEngine runs a test on the embedded engine, on one Redis and on a
 // Cluster.
 func onEveryEngine(t *testing.T, test func(*testing.T, backend)) {
 	t.Run("embedded", func(t *testing.T) { test(t, embedded()) })
-	t.Run("redis", func(t *testing.T) { test(t, onRedis(redistest.Start(t, redistest.Options{}).URL())) })
-	t.Run("cluster", func(t *testing.T) { test(t, onRedis(redistest.StartCluster(t, redistest.Options{}).URL())) })
+	t.Run("redis", func(t *testing.T) { test(t, sharedRedis(t)) })
+	t.Run("cluster", func(t *testing.T) { test(t, sharedCluster(t)) })
 }
 
 // store names data of its own on the same Redis.

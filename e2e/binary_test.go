@@ -21,6 +21,7 @@ var binaries struct {
 // TestMain runs the tests and removes what they share.
 func TestMain(m *testing.M) {
 	status := m.Run()
+	servers.Close()
 	if err := os.RemoveAll(binaries.dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/redistest"
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
@@ -33,7 +32,7 @@ const patience = 2 * time.Minute
 // TestServers runs three servers on one Cluster.
 func TestServers(t *testing.T) {
 	binary := buildBinary(t)
-	on := onRedis(redistest.StartCluster(t, redistest.Options{}).URL())
+	on := sharedCluster(t)
 	for _, c := range []struct {
 		name     string
 		policies string

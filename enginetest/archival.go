@@ -20,17 +20,24 @@ func archivalTests() []test {
 		{"a day departs with its marks, and is not departed again", departDay},
 		{"a day with a map that is not settled stays", departUnsettled},
 		{"every figure is as before, whichever days departed", departFigures},
-		{"a late mark of a departed day counts, and departs in its turn", departLate},
-		{"a mark of a departed day is taken back", departUnmark},
 		{"a first day that is taken back is sought in the archive", departFirst},
 		{"a first day is right whatever happens while the archive is asked", departFirstMeanwhile},
+		{"random marks, departures and returns are as plain sets", departRandom},
+	}
+}
+
+// longArchivalTests are cases whose steps the random history of [archivalTests]
+// takes as well, in any order.
+func longArchivalTests() []test {
+	return []test{
+		{"a late mark of a departed day counts, and departs in its turn", departLate},
+		{"a mark of a departed day is taken back", departUnmark},
 		{"a late mark that was copied and taken back before it left counts no more", departCopied},
 		{"an erased user is gone from departed days, and a new one has none", departErase},
 		{"days that left are as they were after a restart at any step", departRestart},
 		{"without the archive what is hot is answered, and nothing else", departAway},
 		{"series and first days do not ask the archive", departHotFigures},
 		{"readmitted days are as they were, and no change", readmitted},
-		{"random marks, departures and returns are as plain sets", departRandom},
 		{"civil days of zones depart as they are", departZones},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // departing is the kinds and days of a book that are between two days.
@@ -326,11 +327,15 @@ func readmitted(h *harness) {
 	h.asks(b, h.about())
 }
 
-// departRandom plays a random history on an engine and on plain sets.
+// departRandom plays random histories on an engine and on plain sets.
 func departRandom(h *harness) {
-	for seed := range uint64(3) {
+	histories := testbudget.Budget{Least: 1, Most: 3, Time: 2 * time.Second}
+	if h.short {
+		histories.Most = 1
+	}
+	for seed := range testbudget.Rounds(h.outer, histories) {
 		s := h.shelved()
-		r := rand.New(rand.NewPCG(seed, 7))
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		b := newBook("user", "guest")
 		today := h.roll.Today()
 		some := func() rollcall.Mark {

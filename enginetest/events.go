@@ -179,7 +179,9 @@ func expiryEvents(h *harness) {
 func noEvents(h *harness) {
 	s := h.loginAs(rollcall.Login{User: "alice", RetryKey: "k"})
 	h.logout(s)
+	live := h.loginAs(rollcall.Login{User: "bob", RetryKey: "l"})
 	after := h.position()
+	h.Equal(live.Session.ID, h.loginAs(rollcall.Login{User: "bob", RetryKey: "l"}).Session.ID)
 	h.loginFails(rollcall.Login{User: "alice", RetryKey: "k"}, rollcall.CodeSessionEnded)
 	h.kick(rollcall.Kick{User: "alice"})
 	h.kick(rollcall.Kick{Session: s.Session.ID})

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,46 +36,72 @@ type test struct {
 	run  func(h *harness)
 }
 
+// group is cases about one subject. The long ones put together what the others
+// hold one by one, or ask it of much data.
+type group struct {
+	name        string
+	tests, long []test
+}
+
+func groups() []group {
+	return []group{
+		{name: "policy", tests: policyTests()},
+		{name: "evict", tests: evictTests()},
+		{name: "retry", tests: retryTests()},
+		{name: "sessions", tests: sessionTests()},
+		{name: "expiry", tests: expiryTests()},
+		{name: "kick", tests: kickTests()},
+		{name: "bans", tests: banTests()},
+		{name: "list", tests: listTests(), long: longListTests()},
+		{name: "walk", tests: walkTests()},
+		{name: "presence", tests: presenceTests()},
+		{name: "gone", tests: goneTests()},
+		{name: "friends", tests: friendTests()},
+		{name: "attendance", tests: attendanceTests()},
+		{name: "figures", tests: figureTests(), long: longFigureTests()},
+		{name: "archival", tests: archivalTests(), long: longArchivalTests()},
+		{name: "visits", tests: visitTests()},
+		{name: "events", tests: eventTests()},
+		{name: "transitions", tests: transitionTests()},
+		{name: "users", tests: userTests()},
+		{name: "invisible", tests: invisibleTests()},
+		{name: "outage", tests: outageTests()},
+		{name: "erase", tests: eraseTests()},
+		{name: "restart", tests: restartTests()},
+		{name: "admin", tests: adminTests()},
+	}
+}
+
 // Run runs the whole suite, each case on a store of its own.
 func Run(t *testing.T, open Opener) {
-	for _, group := range []struct {
-		name  string
-		tests []test
-	}{
-		{"policy", policyTests()},
-		{"evict", evictTests()},
-		{"retry", retryTests()},
-		{"sessions", sessionTests()},
-		{"expiry", expiryTests()},
-		{"kick", kickTests()},
-		{"bans", banTests()},
-		{"list", listTests()},
-		{"walk", walkTests()},
-		{"presence", presenceTests()},
-		{"gone", goneTests()},
-		{"friends", friendTests()},
-		{"attendance", attendanceTests()},
-		{"figures", figureTests()},
-		{"archival", archivalTests()},
-		{"visits", visitTests()},
-		{"events", eventTests()},
-		{"transitions", transitionTests()},
-		{"users", userTests()},
-		{"invisible", invisibleTests()},
-		{"outage", outageTests()},
-		{"erase", eraseTests()},
-		{"restart", restartTests()},
-		{"admin", adminTests()},
-	} {
-		t.Run(group.name, func(t *testing.T) {
-			for _, c := range group.tests {
-				t.Run(c.name, func(t *testing.T) {
-					h := newHarness(t, t, t.Context(), open)
-					h.open(rollcall.Options{})
-					defer h.close()
-					c.run(h)
-				})
+	for _, g := range groups() {
+		t.Run(g.name, func(t *testing.T) { runCases(t, open, slices.Concat(g.tests, g.long), false) })
+	}
+}
+
+// RunShort runs every nth case of every group of the suite but the long ones, each
+// group's first among them, and asks for fewer figures after each step. It is for
+// one more way to run or set up an engine that the whole suite runs on already.
+func RunShort(t *testing.T, open Opener, nth int) {
+	for _, g := range groups() {
+		t.Run(g.name, func(t *testing.T) {
+			var some []test
+			for i := 0; i < len(g.tests); i += nth {
+				some = append(some, g.tests[i])
 			}
+			runCases(t, open, some, true)
+		})
+	}
+}
+
+func runCases(t *testing.T, open Opener, cases []test, short bool) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t, t, t.Context(), open)
+			h.short = short
+			h.open(rollcall.Options{})
+			defer h.close()
+			c.run(h)
 		})
 	}
 }
@@ -92,7 +119,9 @@ type harness struct {
 	engine  rollcall.Engine
 	roll    *rollcall.Roll
 	marks   int                                            // sentinels drawn by events
+	short   bool                                           // fewer figures are asked for
 	turn    int                                            // of what is asked by turns
+	asked   int                                            // how often everything was asked
 	passed  map[rollcall.EventID]map[rollcall.EventID]bool // of positions taken, the events up to there
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,14 +16,35 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/enginetest"
 	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/internal/testbudget"
 	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/redis"
 )
 
+var servers redistest.Shared
+
+var least sync.Once
+
+// shared are the servers that suites run on, with the least rights that suffice.
+// What looks at all keys of a server, or does it harm, starts one of its own.
+func shared(t testing.TB) *redistest.Shared {
+	t.Helper()
+	least.Do(func() { servers.Options.User = minimal(t) })
+	return &servers
+}
+
+// suite is the tests, and then the end of the servers.
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int {
+	defer servers.Close()
+	return s.m.Run()
+}
+
 // TestMain looks for goroutines that are left over. The client closes a connection
 // to a server that gave a slot away some seconds later, on its own.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"))
+	goleak.VerifyTestMain(suite{m}, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"))
 }
 
 // minimal is the user that the operations guide says is enough.
@@ -46,55 +68,80 @@ var _ enginetest.Store = (*keyspace)(nil)
 
 func (k *keyspace) Open() (rollcall.Engine, error) { return redis.Open(k.t.Context(), k.opts) }
 
+// keyspaces counts those that were made.
+var keyspaces atomic.Int64
+
 // on makes keyspaces on a Redis. Few partitions make a case quick; that there
 // may be many is tested with the default.
 func on(url string, partitions int) enginetest.Opener {
-	var n atomic.Int64
 	return func(t testing.TB) enginetest.Store {
-		return &keyspace{t: t, opts: redis.Options{URL: url, Prefix: fmt.Sprintf("rc:%d:%d", partitions, n.Add(1)), Partitions: partitions, Timeout: time.Minute}}
+		return &keyspace{t: t, opts: redis.Options{URL: url, Prefix: fmt.Sprintf("rc:%d:%d", partitions, keyspaces.Add(1)), Partitions: partitions, Timeout: time.Minute}}
 	}
 }
 
-// deployments are the ways Redis is run.
+// deployments are the ways Redis is run: with settings of one's own, or shared.
 var deployments = []struct {
-	name  string
-	start func(t testing.TB, o redistest.Options) (url string)
+	name   string
+	start  func(t testing.TB, o redistest.Options) (url string)
+	shared func(t testing.TB) (url string)
 }{
-	{"standalone", func(t testing.TB, o redistest.Options) string { return redistest.Start(t, o).URL() }},
-	{"cluster", func(t testing.TB, o redistest.Options) string { return redistest.StartCluster(t, o).URL() }},
-	{"sentinel", func(t testing.TB, o redistest.Options) string { return redistest.StartSentinel(t, o).URL() }},
+	{
+		"standalone",
+		func(t testing.TB, o redistest.Options) string { return redistest.Start(t, o).URL() },
+		func(t testing.TB) string { return shared(t).Server(t).URL() },
+	},
+	{
+		"cluster",
+		func(t testing.TB, o redistest.Options) string { return redistest.StartCluster(t, o).URL() },
+		func(t testing.TB) string { return shared(t).Cluster(t).URL() },
+	},
+	{
+		"sentinel",
+		func(t testing.TB, o redistest.Options) string { return redistest.StartSentinel(t, o).URL() },
+		func(t testing.TB) string { return shared(t).Sentinel(t).URL() },
+	},
 }
 
+// TestConformance runs the whole suite on one Redis. What a Cluster or Sentinel
+// could make different is how commands and scripts reach the data, which the short
+// suite shows in every group; its long cases take the same steps more often.
 func TestConformance(t *testing.T) {
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
-			enginetest.Run(t, on(d.start(t, redistest.Options{User: minimal(t)}), 8))
+			if stores := on(d.shared(t), 8); d.name == "standalone" || testbudget.Long() {
+				enginetest.Run(t, stores)
+			} else {
+				enginetest.RunShort(t, stores, 1)
+			}
 		})
 	}
 }
 
+// TestConformanceOnManyPartitions and the test on one partition show that answers
+// do not depend on how data is spread, which some cases of each group are enough
+// for: a question of any kind goes to as many partitions in each of its cases.
 func TestConformanceOnManyPartitions(t *testing.T) {
-	enginetest.Run(t, on(redistest.Start(t, redistest.Options{}).URL(), redis.DefaultPartitions))
+	enginetest.RunShort(t, on(shared(t).Server(t).URL(), redis.DefaultPartitions), 3)
 }
 
 func TestConformanceOnOnePartition(t *testing.T) {
-	enginetest.Run(t, on(redistest.Start(t, redistest.Options{}).URL(), 1))
+	enginetest.RunShort(t, on(shared(t).Server(t).URL(), 1), 3)
 }
 
 func TestModel(t *testing.T) {
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
-			enginetest.RunModel(t, on(d.start(t, redistest.Options{User: minimal(t)}), 4), 15)
+			enginetest.RunModel(t, on(d.shared(t), 4), 15)
 		})
 	}
 }
 
 func TestVisitors(t *testing.T) {
-	enginetest.RunVisitors(t, on(redistest.Start(t, redistest.Options{}).URL(), 8))
+	enginetest.RunVisitors(t, on(shared(t).Server(t).URL(), 8))
 }
 
 func TestCollegeMsg(t *testing.T) {
-	enginetest.RunCollegeMsg(t, on(redistest.Start(t, redistest.Options{}).URL(), 16), "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
+	enginetest.RunCollegeMsg(t, on(shared(t).Server(t).URL(), 16), "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
 }
 
 func TestTLS(t *testing.T) {
@@ -142,7 +189,7 @@ func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.
 
 // TestTransfer moves everything to another Redis, to an embedded engine and back.
 func TestTransfer(t *testing.T) {
-	url := redistest.Start(t, redistest.Options{User: minimal(t)}).URL()
+	url := shared(t).Server(t).URL()
 	redises := on(url, redis.DefaultPartitions)
 	t.Run("redis to redis", func(t *testing.T) { enginetest.RunTransfer(t, redises, redises) })
 	t.Run("embedded to redis", func(t *testing.T) { enginetest.RunTransfer(t, embedded, redises) })

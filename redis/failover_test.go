@@ -220,9 +220,13 @@ func (l *loader) judge() (lost, revived int) {
 // time, and go on when it is back.
 func TestOutOfReach(t *testing.T) {
 	s := redistest.Start(t, redistest.Options{User: minimal(t), Proxied: true})
-	roll := open(t, redis.Options{URL: s.URL(), Timeout: 300 * time.Millisecond})
-	in, err := roll.Login(t.Context(), rollcall.Login{User: "alice"})
-	require.NoError(t, err)
+	roll := open(t, redis.Options{URL: s.URL(), Timeout: time.Second})
+	var in rollcall.LoggedIn
+	require.Eventually(t, func() bool {
+		var err error
+		in, err = roll.Login(t.Context(), rollcall.Login{User: "alice", RetryKey: "once"})
+		return err == nil
+	}, patience, 10*time.Millisecond, "a login is in time")
 	ref := rollcall.SessionRef{Token: in.Token}
 	for name, fault := range map[string]func(){"black hole": s.Proxy().BlackHole, "cut": s.Proxy().Cut} {
 		fault()

@@ -150,6 +150,8 @@ func (n *Node) run() {
 func (n *Node) until(what string, holds func() bool) {
 	n.tb.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
+	again := time.NewTicker(5 * time.Millisecond) // the processes give no sign but their answers
+	defer again.Stop()
 	for !holds() {
 		ended := false
 		select {
@@ -161,7 +163,7 @@ func (n *Node) until(what string, holds func() bool) {
 			log, _ := os.ReadFile(filepath.Join(n.dir, "log"))
 			n.tb.Fatalf("redis-server on port %d: waited in vain until %s\n%s", n.port, what, log)
 		}
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the processes give no sign but their answers
+		<-again.C
 	}
 }
 
