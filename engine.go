@@ -15,7 +15,10 @@ import (
 //     the latest time it has seen, so no time an engine keeps moves backwards.
 //   - A command about one user is atomic. A command about several is atomic
 //     for each; reads over all users are exact at one instant on an embedded
-//     engine and at one instant per partition on a distributed one. Figures
+//     engine and at one instant per partition on a distributed one, where a
+//     list that has to be gathered (by users, by several conditions, or by what
+//     no index has) is gathered in steps: a session that begins or ends
+//     meanwhile may or may not count in its total. Figures
 //     over days are exact at one instant per partition on both.
 //   - A command that returned without error is durable, except beats, touches
 //     and visits, of which a crash may lose the last second. A command that

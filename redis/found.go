@@ -26,7 +26,25 @@ type search struct {
 	items   [][]seenAt
 	left    []int                // candidates not looked at
 	horizon []rollcall.SessionID // the last candidate looked at, where some are left
+	walks   [][]*candidateWalk
 }
+
+// candidateWalk is how far the candidates of one partition, or of one user in it,
+// have been looked at.
+type candidateWalk struct {
+	user   string // "" for all
+	behind string // the last candidate looked at
+	looked int
+	left   int
+	done   bool
+}
+
+// Candidates that one script looks at: with the last sign of life of each that
+// meets the conditions, and without.
+const (
+	candidateStepSeen = 200
+	candidateStep     = 1000
+)
 
 // found answers a query that has to be gathered before it can be put in order.
 func (l *listing) found(ctx context.Context, indexed []string) (rollcall.Page[rollcall.Session], error) {
@@ -167,6 +185,16 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 	if l.mustLook() && l.q.Filter.Users == nil {
 		most = max(1, l.e.most/n)
 	}
+	s.walks = make([][]*candidateWalk, n)
+	for p := range s.walks {
+		if l.q.Filter.Users == nil {
+			s.walks[p] = []*candidateWalk{{}}
+			continue
+		}
+		for _, u := range l.e.usersIn(p, l.q.Filter.Users) {
+			s.walks[p] = append(s.walks[p], &candidateWalk{user: u})
+		}
+	}
 	if err := l.ask(ctx, s, indexed, all, most); err != nil {
 		return nil, err
 	}
@@ -185,28 +213,102 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 	return s, l.ask(ctx, s, indexed, rest, 0)
 }
 
-// ask asks partitions for their candidates, once they have ended what is due.
+// ask looks at candidates of partitions, in bounded steps, once they have ended
+// what is due: at most of them in each, 0 for all.
 func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []int, most int) error {
-	if len(indexed) == 0 {
+	if len(indexed) == 0 && l.q.Filter.Users == nil {
 		indexed = []string{"login"}
 	}
-	return l.drained(ctx, parts, true, func(p int, budget string) call {
-		users := -1
-		var args []string
-		if l.q.Filter.Users != nil {
-			args = l.e.usersIn(p, l.q.Filter.Users)
-			users = len(args)
+	budget := fmt.Sprint(drainStep)
+	for {
+		var calls []call
+		var walks []*candidateWalk
+		var of []int
+		for _, p := range parts {
+			for _, w := range s.walks[p] {
+				if step := l.step(w, most); step > 0 {
+					calls = append(calls, l.narrow(p, w, step, budget, indexed))
+					walks, of = append(walks, w), append(of, p)
+				}
+			}
 		}
-		head := []string{
-			fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()), fmt.Sprint(most), flag(l.public()), budget, fmt.Sprint(users),
+		if len(calls) == 0 {
+			break
 		}
-		return in(p, &l.e.scripts.narrow, append(append(head, args...), indexed...)...)
-	}, func(p int, reply []rueidis.RedisMessage) {
-		left, _ := reply[1].AsInt64()
-		last, _ := reply[2].ToString()
-		packed, _ := reply[3].ToString()
-		s.left[p], s.horizon[p], s.items[p] = int(left), idOf(last), seenOf(packed)
-	})
+		messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
+		if err != nil {
+			return err
+		}
+		again := false
+		for i, msg := range messages {
+			due, err := l.takeCandidates(s, of[i], walks[i], msg, l.step(walks[i], most))
+			if err != nil {
+				return err
+			}
+			again = again || due
+		}
+		if !again {
+			budget = "0"
+		}
+	}
+	for _, p := range parts {
+		s.left[p] = 0
+		for _, w := range s.walks[p] {
+			s.left[p] += w.left
+			s.horizon[p] = idOf(w.behind)
+		}
+	}
+	return nil
+}
+
+// step returns how many candidates the next step of a walk looks at.
+func (l *listing) step(w *candidateWalk, most int) int {
+	step := candidateStep
+	if l.q.Sort == rollcall.NewestSeen {
+		step = candidateStepSeen
+	}
+	switch {
+	case w.done:
+		return 0
+	case most > 0:
+		return min(step, most-w.looked)
+	default:
+		return step
+	}
+}
+
+func (l *listing) narrow(p int, w *candidateWalk, step int, budget string, indexed []string) call {
+	args := []string{
+		fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()), fmt.Sprint(step), flag(l.public()), budget,
+		w.behind, flag(l.q.Sort == rollcall.NewestSeen), w.user,
+	}
+	return in(p, &l.e.scripts.narrow, append(args, indexed...)...)
+}
+
+// takeCandidates takes what a step found; due says that more sessions were due
+// than it ended, and it did nothing else.
+func (l *listing) takeCandidates(s *search, p int, w *candidateWalk, msg rueidis.RedisMessage, asked int) (due bool, err error) {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) != 5 {
+		return false, damaged("a list of sessions")
+	}
+	if n, _ := reply[0].AsInt64(); n == 1 {
+		return true, nil
+	}
+	total, _ := reply[1].AsInt64()
+	last, _ := reply[2].ToString()
+	packed, _ := reply[3].ToString()
+	looked, _ := reply[4].AsInt64()
+	s.items[p] = append(s.items[p], seenOf(packed)...)
+	w.looked += int(looked)
+	w.left = max(0, int(total)-w.looked)
+	if last != "" {
+		w.behind = last
+	}
+	if int(looked) < asked {
+		w.done, w.left = true, 0
+	}
+	return false, nil
 }
 
 // usersIn returns those of some users who are in a partition, each once.

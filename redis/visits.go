@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -84,21 +86,59 @@ func (e *Engine) Visitors(ctx context.Context, q rollcall.VisitQuery) (rollcall.
 		}
 		groups[i] = append(groups[i], strconv.FormatInt(hour.Unix(), 10))
 	}
-	args := []string{q.Name}
-	for _, g := range groups {
-		args = append(append(args, strconv.Itoa(len(g))), g...)
-	}
-	msg, err := e.one(ctx, 0, in(e.partOf(q.Name), &e.scripts.visitors, args...))
+	counts, err := e.countVisitors(ctx, q.Name, groups)
 	if err != nil {
 		return out, err
 	}
-	counts, err := msg.AsIntSlice()
-	if err != nil || len(counts) != len(parts)+1 {
-		return out, damaged("an answer about visitors")
-	}
-	out.Total = int(counts[0])
+	out.Total = counts[0]
 	for i, start := range parts {
-		out.Items = append(out.Items, rollcall.VisitCount{Start: start, Visitors: int(counts[i+1])})
+		out.Items = append(out.Items, rollcall.VisitCount{Start: start, Visitors: counts[i+1]})
+	}
+	return out, nil
+}
+
+// hourStep is how many sketches one script merges, but for a day, which is merged
+// as a whole.
+const hourStep = 16
+
+// countVisitors estimates the visitors of all hours, and of each group of them.
+func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]string) ([]int, error) {
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:]) // never fails
+	head := []string{name, hex.EncodeToString(nonce[:])}
+	p := e.partOf(name)
+	var calls []call
+	for from := 0; from < len(groups); {
+		args, hours, to := slices.Clone(head), 0, from
+		for to < len(groups) && (to == from || hours+len(groups[to]) <= hourStep) {
+			args = append(append(args, strconv.Itoa(len(groups[to]))), groups[to]...)
+			hours += len(groups[to])
+			to++
+		}
+		calls = append(calls, in(p, &e.scripts.visitors, args...))
+		from = to
+	}
+	out := []int{0}
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
+	}
+	last, err := e.one(ctx, 0, in(p, &e.scripts.visitors, head...)) // all have been merged
+	if err != nil {
+		return nil, err
+	}
+	for _, msg := range append(messages, last) {
+		counts, err := msg.AsIntSlice()
+		if err != nil || len(counts) == 0 {
+			return nil, damaged("an answer about visitors")
+		}
+		out[0] = int(counts[0])
+		for _, n := range counts[1:] {
+			out = append(out, int(n))
+		}
+	}
+	if len(out) != len(groups)+1 {
+		return nil, damaged("an answer about visitors")
 	}
 	return out, nil
 }

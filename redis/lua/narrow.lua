@@ -3,20 +3,23 @@
 --
 -- ARGV[2]  login at or after, ms      ARGV[3]  login before, ms
 -- ARGV[4]  1 for newest first
--- ARGV[5]  how many candidates are looked at at most, 0 for all
+-- ARGV[5]  how many candidates are looked at at most
 -- ARGV[6]  1 if sessions of invisible users are left out
--- ARGV[7]  how many due sessions are ended at most
--- ARGV[8]  how many users follow, -1 for any user at all
--- ARGV[9…] users, then the keys of the conditions within the partition
--- reply    {more due, candidates left out, last candidate looked at or '',
---          id and last sign of life, 16 and 6 bytes, packed}
--- cost     O(candidates of the rarest condition · conditions)
+-- ARGV[7]  how many due sessions are ended at most; 0 leaves them
+-- ARGV[8]  id to begin behind, '' for none
+-- ARGV[9]  1 if the last sign of life is asked for; else it is 0
+-- ARGV[10] the user whose sessions they are, '' for any
+-- ARGV[11…] keys of the conditions within the partition
+-- reply    {more due, candidates in the range, last one looked at or '',
+--          id and last sign of life, 16 and 6 bytes, packed, how many were looked
+--          at}: fewer than asked for at the end
+-- cost     O(candidates looked at · conditions)
 
 local budget = tonumber(ARGV[7])
-if drainDue(budget) >= budget then return done({1, 0, '', ''}) end
+if budget > 0 and drainDue(budget) >= budget then return done({1, 0, '', '', 0}) end
 local low, high, down, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
-local users, orders = tonumber(ARGV[8]), {}
-for i = 9 + math.max(0, users), #ARGV do orders[#orders + 1] = key(ARGV[i]) end
+local behind, seen, orders = ARGV[8], ARGV[9] == '1', {}
+for i = 11, #ARGV do orders[#orders + 1] = key(ARGV[i]) end
 local hidden = {}
 if ARGV[6] == '1' then
   for _, user in ipairs(call('SMEMBERS', key('hidden'))) do
@@ -24,44 +27,48 @@ if ARGV[6] == '1' then
   end
 end
 
-local out, looked, last = {}, 0, ''
+-- The candidates are the sessions of the user, or those of the rarest condition.
+local base
+if ARGV[10] ~= '' then
+  base = key('u:' .. ARGV[10])
+else
+  table.sort(orders, function(a, b) return call('ZCARD', a) < call('ZCARD', b) end)
+  base = table.remove(orders, 1)
+end
 
--- keep takes those of some sessions that meet every condition.
-local function keep(sids, conditions)
-  local held = {}
-  for i, order in ipairs(conditions) do held[i] = call('ZMSCORE', order, unpack(sids)) end
-  for i, sid in ipairs(sids) do
-    local all = not hidden[sid]
-    for c = 1, #conditions do all = all and held[c][i] end
-    local login = struct.unpack('>I6', sid)
-    if all and login >= low and login < high then
-      local s = load(sid)
-      if s then out[#out + 1] = sid .. struct.pack('>I6', s.seen) end
+-- candidates returns those behind the one that an earlier step looked at last.
+local function candidates()
+  local out, offset, from, to = {}, 0, num(low), '(' .. num(high)
+  if behind ~= '' then
+    local login = struct.unpack('>I6', behind)
+    if down then to = num(math.min(login, high - 1)) else from = num(math.max(login, low)) end
+  end
+  while #out < most do
+    local ask, chunk = most - #out + 8, nil
+    if down then
+      chunk = call('ZREVRANGEBYSCORE', base, to, from, 'LIMIT', offset, ask)
+    else
+      chunk = call('ZRANGEBYSCORE', base, from, to, 'LIMIT', offset, ask)
     end
+    for _, sid in ipairs(chunk) do
+      if #out < most and (behind == '' or (down and sid < behind) or (not down and sid > behind)) then out[#out + 1] = sid end
+    end
+    if #chunk < ask then break end
+    offset = offset + ask
   end
-  looked, last = looked + #sids, sids[#sids]
+  return out
 end
 
-if users >= 0 then
-  for i = 9, 8 + users do
-    local sids = call('ZRANGE', key('u:' .. ARGV[i]), 0, -1)
-    if #sids > 0 then keep(sids, orders) end
-  end
-  return done({0, 0, '', table.concat(out)})
+local out, sids, held = {}, candidates(), {}
+if #sids > 0 then
+  for c, order in ipairs(orders) do held[c] = call('ZMSCORE', order, unpack(sids)) end
 end
-
-table.sort(orders, function(a, b) return call('ZCARD', a) < call('ZCARD', b) end)
-local base, rest, offset = orders[1], {unpack(orders, 2)}, 0
-local total = call('ZCOUNT', base, low, '(' .. ARGV[3])
-while most == 0 or looked < most do
-  local ask, chunk = most == 0 and 500 or math.min(500, most - looked), nil
-  if down then
-    chunk = call('ZREVRANGEBYSCORE', base, '(' .. ARGV[3], low, 'LIMIT', offset, ask)
-  else
-    chunk = call('ZRANGEBYSCORE', base, low, '(' .. ARGV[3], 'LIMIT', offset, ask)
+for i, sid in ipairs(sids) do
+  local all = not hidden[sid]
+  for c = 1, #orders do all = all and held[c][i] end
+  if all then
+    local s = seen and load(sid)
+    out[#out + 1] = sid .. struct.pack('>I6', s and s.seen or 0)
   end
-  if #chunk == 0 then break end
-  keep(chunk, rest)
-  offset = offset + #chunk
 end
-return done({0, math.max(0, total - looked), last, table.concat(out)})
+return done({0, call('ZCOUNT', base, low, '(' .. ARGV[3]), sids[#sids] or '', table.concat(out), #sids})

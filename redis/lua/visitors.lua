@@ -1,33 +1,33 @@
--- Estimates the visitors of a name: of all hours named, and of groups of them.
+-- Estimates the visitors of a name: of groups of hours, and of all hours so far.
 --
 -- ARGV[2]   name
--- ARGV[3…]  for each group how many hours it has, then the hours, s
--- reply     {all, first group, …}
+-- ARGV[3]   a name for the sketch in which the hours of all calls are merged
+-- ARGV[4…]  for each group how many hours it has, then the hours, s
+-- reply     {all so far, first group, …}
 -- cost      O(hours); a sketch has 12 KiB at most
 
-local sketches, out = {}, {0}
-local i = 3
+local merged, single, out, i = key('visits:merged:' .. ARGV[3]), {}, {0}, 4
 while i <= #ARGV do
   local group = {}
   for j = i + 1, i + ARGV[i] do
     local sketch = key('visits:' .. ARGV[j] .. ':' .. ARGV[2])
-    if call('EXISTS', sketch) == 1 then
-      group[#group + 1] = sketch
-      sketches[#sketches + 1] = sketch
-    end
+    if call('EXISTS', sketch) == 1 then group[#group + 1] = sketch end
   end
-  out[#out + 1] = #group == 0 and 0 or call('PFCOUNT', unpack(group))
+  if #group == 0 then
+    out[#out + 1] = 0
+  elseif #group == 1 then
+    out[#out + 1] = call('PFCOUNT', group[1])
+    single[#single + 1] = group[1]
+  else -- merged once, for the group and for all
+    local sum = merged .. ':group'
+    call('PFMERGE', sum, unpack(group))
+    out[#out + 1] = call('PFCOUNT', sum)
+    call('PFMERGE', merged, sum)
+    call('DEL', sum)
+  end
   i = i + ARGV[i] + 1
 end
-if #sketches > 0 then
-  -- more keys than one call takes are merged in two steps, within the script
-  if #sketches <= 4000 then
-    out[1] = call('PFCOUNT', unpack(sketches))
-  else
-    local merged = key('visits:merged')
-    for j = 1, #sketches, 4000 do call('PFMERGE', merged, unpack(sketches, j, math.min(#sketches, j + 3999))) end
-    out[1] = call('PFCOUNT', merged)
-    call('DEL', merged)
-  end
-end
+if #single > 0 then call('PFMERGE', merged, unpack(single)) end
+out[1] = call('PFCOUNT', merged)
+call('PEXPIRE', merged, 60000)
 return done(out)
