@@ -25,7 +25,7 @@ func CheckAhead(latest, now time.Time) error {
 // CheckSetBack returns why an engine is not ready, if its clock has been set back
 // since by more than is waited for. Without a tick all is well.
 func CheckSetBack(latest, ticked time.Time) error {
-	if ticked.UnixMilli() == 0 || latest.Sub(ticked) <= maxAhead {
+	if ticked.UnixMilli() <= 0 || latest.Sub(ticked) <= maxAhead {
 		return nil
 	}
 	return setBack(latest.Sub(ticked))
