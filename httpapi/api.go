@@ -35,8 +35,12 @@ func (s *Server) newAPI() huma.API {
 				Version: s.opts.Version,
 				Description: "Who is online, since when, on which devices; who came on which days; and showing people out.\n\n" +
 					"Instants are RFC 3339 in UTC with milliseconds, durations Go text (5m) or whole seconds, days YYYY-MM-DD. " +
-					"Unknown fields and query parameters are refused. Errors are application/problem+json with a stable code.",
+					"Unknown fields and query parameters are refused. Lengths of text are limited in bytes of UTF-8. " +
+					"Errors are application/problem+json with a stable code. Answers may gain fields.",
+				Contact: &huma.Contact{Name: "Rollcall", URL: "https://github.com/rollcall/rollcall"},
+				License: &huma.License{Name: "Apache 2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"},
 			},
+			Servers:    []*huma.Server{{URL: "/", Description: "the server that the document comes from"}},
 			Tags:       sections(),
 			Components: &huma.Components{Schemas: registry, SecuritySchemes: s.securitySchemes()},
 		},
@@ -68,6 +72,7 @@ func (s *Server) describe(op *huma.Operation) *Route {
 	}
 	switch route.Needs {
 	case AccessPublic:
+		op.Security = []map[string][]string{}
 	case AccessUser:
 		op.Security = []map[string][]string{{schemeSession: {}}}
 		if s.opts.VerifyCookie != "" {
@@ -130,13 +135,6 @@ func registerQuiet[I any](s *Server, op huma.Operation, handle func(context.Cont
 // registerPlain adds a route with a handler of its own; op describes it in full.
 func (s *Server) registerPlain(op huma.Operation, handle http.HandlerFunc) {
 	s.describe(&op)
-	if op.Responses == nil {
-		op.Responses = map[string]*huma.Response{}
-	}
-	op.Responses["default"] = &huma.Response{
-		Description: "Error",
-		Content:     map[string]*huma.MediaType{problemType: {Schema: s.schema(problem{})}},
-	}
 	s.api.OpenAPI().AddOperation(&op)
 	gated{s}.HandleFunc(op.Method+" "+op.Path, handle)
 }
@@ -234,10 +232,19 @@ func fieldOf(d *huma.ErrorDetail) string {
 
 // sections are the parts of the document, in the order to read them.
 func sections() []*huma.Tag {
-	names := []string{"Sessions", "Presence", "Users", "Friends", "Attendance", "Visits", "End user", "Administration", "Operation"}
-	tags := make([]*huma.Tag, len(names))
-	for i, name := range names {
-		tags[i] = &huma.Tag{Name: name}
+	var tags []*huma.Tag
+	for _, tag := range [][2]string{
+		{"Sessions", "Who is logged in where: log in, list, change, and show out."},
+		{"Presence", "Who is online, with or without a session."},
+		{"Users", "What is known of a user, and bans."},
+		{"Friends", "Friends, and which of them are online."},
+		{"Attendance", "Who was there on which days, and figures made from that."},
+		{"Visits", "Estimates of how many different visitors there were."},
+		{"End user", "What end users ask for themselves, by the token of their session."},
+		{"Administration", "API keys, the archive and figures of the server."},
+		{"Operation", "Health, measures, and this document."},
+	} {
+		tags = append(tags, &huma.Tag{Name: tag[0], Description: tag[1]})
 	}
 	return tags
 }

@@ -21,14 +21,8 @@ var (
 )
 
 func (s *Server) registerDocs() {
-	spec := op("GET /openapi.json", "openapi", "Operation", "This document")
-	spec.Responses = map[string]*huma.Response{"200": {
-		Description: "OK", Content: map[string]*huma.MediaType{jsonType: {Schema: &huma.Schema{Type: huma.TypeObject}}},
-	}}
-	s.registerPlain(spec, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", jsonType)
-		_, _ = w.Write(s.spec)
-	})
+	s.registerDocument(op("GET /openapi.json", "openapi", "Operation", "This document"), &s.spec)
+	s.registerDocument(op("GET /openapi-3.0.json", "openapi-3-0", "Operation", "This document as OpenAPI 3.0, for generators that do not know 3.1"), &s.spec30)
 
 	page := op("GET /docs", "docs", "Operation", "This document, to read in a browser")
 	page.Responses = map[string]*huma.Response{"200": {
@@ -43,6 +37,18 @@ func (s *Server) registerDocs() {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", policy)
 		_, _ = w.Write(html)
+	})
+}
+
+// registerDocument serves a form of the document, which is written once all routes
+// are known.
+func (s *Server) registerDocument(op huma.Operation, text *[]byte) {
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "OK", Content: map[string]*huma.MediaType{jsonType: {Schema: &huma.Schema{Type: huma.TypeObject}}},
+	}}
+	s.registerPlain(op, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		_, _ = w.Write(*text)
 	})
 }
 

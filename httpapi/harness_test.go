@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +29,10 @@ type site struct {
 	roll   *rollcall.Roll
 	server *httpapi.Server
 	keys   map[rollcall.Role]string
+
+	read sync.Once
+	doc  document // once read
+	any  bool     // the engine answers what no engine would
 }
 
 func newSite(t testing.TB, change ...func(*httpapi.Options)) *site {
@@ -89,6 +94,7 @@ func (s *site) request(as, method, target, body string) *http.Request {
 func (s *site) serve(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.server.ServeHTTP(w, r)
+	s.requireNamed(r, w)
 	return w
 }
 

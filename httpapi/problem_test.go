@@ -22,6 +22,7 @@ func TestCodesHaveTheirStatus(t *testing.T) {
 		rollcall.CodeRateLimited: 429, rollcall.CodeUnavailable: 503, rollcall.CodeStorageFull: 503,
 		rollcall.CodeInternal: 500,
 	} {
+		s.any = true
 		engine.err = &rollcall.Error{Code: code, Detail: "so it is", Field: "f", Cause: "kicked", Reason: "because"}
 		for _, route := range []struct{ method, target, body string }{
 			{"GET", "/v1/online/count?window=all", ""},        // typed

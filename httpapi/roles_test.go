@@ -120,7 +120,7 @@ func TestOnlyAdministratorsMay(t *testing.T) {
 		"POST /v1/online/clear", "DELETE /v1/users/{user}", "PUT /v1/bans/{user}", "DELETE /v1/bans/{user}",
 		"GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}", "GET /v1/archive/runs", "POST /v1/archive/runs",
 	}
-	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
+	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /openapi-3.0.json", "GET /docs"}
 	for _, r := range httpapi.Routes() {
 		require.Equal(t, slices.Contains(admin, r.Pattern()), r.Needs == httpapi.AccessAdmin, r.Pattern())
 		require.Equal(t, slices.Contains(public, r.Pattern()), r.Needs == httpapi.AccessPublic, r.Pattern())

@@ -116,6 +116,7 @@ func Routes() []Route {
 		{Method: "GET", Path: "/readyz", Needs: AccessPublic},
 		{Method: "GET", Path: "/metrics", Needs: AccessPublic},
 		{Method: "GET", Path: "/openapi.json", Needs: AccessPublic},
+		{Method: "GET", Path: "/openapi-3.0.json", Needs: AccessPublic},
 		{Method: "GET", Path: "/docs", Needs: AccessPublic},
 	}
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -22,6 +21,8 @@ type Server struct {
 	api   huma.API
 	gates map[string]*gate // by pattern
 	spec  []byte           // the OpenAPI document
+
+	spec30 []byte // the same as OpenAPI 3.0
 
 	perKey      *keyLimiter
 	perSession  *sessionLimiter
@@ -71,9 +72,7 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 	for _, op := range operations(s.api.OpenAPI()) {
 		s.gateOf(op.Method + " " + op.Path).learn(op)
 	}
-	var err error
-	s.spec, err = json.Marshal(s.api.OpenAPI())
-	return s, err
+	return s, s.document()
 }
 
 func (s *Server) registerAll() {

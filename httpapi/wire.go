@@ -69,7 +69,7 @@ func (span) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf:       []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeInteger}},
 		Description: "a duration in whole seconds: text such as 5m, 1h30m, 90d or 1d12h, or a number of seconds",
-		Examples:    []any{"5m", 300},
+		Examples:    []any{"5m"}, // one: OpenAPI 3.0 knows no more
 	}
 }
 

@@ -84,11 +84,14 @@
         ...parameters(op.parameters),
         ...content("Request", (op.requestBody || {}).content),
         ...Object.entries(op.responses || {}).flatMap(([status, r]) =>
-          r.content ? content(status, r.content) : [el("h3", { textContent: status + " — " + r.description })])));
+          r.content ? content(status, r.content) : [el("h3", { textContent: status + " — " + (shared(r) || r).description })])));
     });
     node.dataset.text = [method, path, op.summary, op.description, roleText(op)].join(" ").toLowerCase();
     return node;
   };
+
+  // The answers that many operations share stand among the components.
+  function shared(r) { return r.$ref && doc.components.responses[r.$ref.split("/").pop()]; }
 
   const tags = new Map((doc.tags || []).map((tag) => [tag.name, []]));
   for (const [path, item] of Object.entries(doc.paths)) {
