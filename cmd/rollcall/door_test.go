@@ -94,6 +94,7 @@ func TestAuthOffNeedsNoKey(t *testing.T) {
 	s, said := serve(t, nil, "--data-dir", dir, "--auth", "off")
 	require.Contains(t, said, "auth  off")
 	require.NotContains(t, said, "Authorization")
+	require.NoFileExists(t, filepath.Join(dir, keyFile), "a key that nobody needs")
 	status, got := s.call(http.MethodPost, "/v1/sessions", "", `{"user":"alice"}`)
 	require.Equal(t, http.StatusCreated, status, "%v", got)
 	s.end()

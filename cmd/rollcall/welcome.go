@@ -39,9 +39,12 @@ type welcomeKey struct {
 }
 
 // firstKey makes sure that there is an admin key: the configured one, or on
-// the first run one that is made.
+// the first run one that is made. Without keys there is none.
 func (s *server) firstKey() (welcomeKey, error) {
 	ctx := s.app.ctx
+	if s.config.http.Auth == httpapi.AuthOff {
+		return welcomeKey{note: "auth  off: whoever reaches this address may do everything"}, nil
+	}
 	unknown := welcomeKey{header: bearer("'", "YOUR_KEY")}
 	if text := s.config.adminKey; text != "" {
 		key, err := s.roll.ConfigureAdminKey(ctx, text)
@@ -50,7 +53,7 @@ func (s *server) firstKey() (welcomeKey, error) {
 			s.log.Warn("the configured admin_key was revoked and stays so: configure another one", "key", key.ID, "revoked_at", key.RevokedAt)
 			unknown.note = "key   the configured admin_key was REVOKED: configure another one"
 		}
-		return s.unlessOff(unknown), err
+		return unknown, err
 	}
 	path := filepath.Join(s.config.dataDir, keyFile)
 	keys, err := s.roll.Keys(ctx)
@@ -59,9 +62,9 @@ func (s *server) firstKey() (welcomeKey, error) {
 	}
 	if len(keys) > 0 {
 		if _, err := os.Stat(path); err != nil {
-			return s.unlessOff(unknown), nil //nolint:nilerr // whoever moved the file knows the key
+			return unknown, nil //nolint:nilerr // whoever moved the file knows the key
 		}
-		return s.unlessOff(keyIn(path)), nil
+		return keyIn(path), nil
 	}
 	// The file comes first: a crash in between then leaves no store that has a
 	// key which nobody knows.
@@ -73,17 +76,9 @@ func (s *server) firstKey() (welcomeKey, error) {
 		return welcomeKey{}, errors.Join(err, os.Remove(path))
 	}
 	if isTerminal(s.app.stdout) {
-		return s.unlessOff(welcomeKey{fmt.Sprintf("key   %s (kept in %s)", text, path), bearer("'", text)}), nil
+		return welcomeKey{fmt.Sprintf("key   %s (kept in %s)", text, path), bearer("'", text)}, nil
 	}
-	return s.unlessOff(keyIn(path)), nil
-}
-
-// unlessOff returns k, or what to say where no key is needed.
-func (s *server) unlessOff(k welcomeKey) welcomeKey {
-	if s.config.http.Auth == httpapi.AuthOff {
-		return welcomeKey{note: "auth  off: whoever reaches this address may do everything"}
-	}
-	return k
+	return keyIn(path), nil
 }
 
 // keyIn is a key that curl reads from its file, so that it is never shown. The
