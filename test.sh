@@ -12,8 +12,9 @@
 # ./test.sh -run Kick ./local
 #
 # Needs Go and a C compiler; what talks to Redis needs redis-server, and the
-# archive is tested with PostgreSQL and MariaDB. On Debian and its kin, as root,
-# what is missing is installed first.
+# archive is tested with PostgreSQL and MariaDB, and the OpenAPI document with
+# programs from npm, which are fetched once. On Debian and its kin, as root, what is
+# missing is installed first.
 
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -51,6 +52,7 @@ prepare() {
     have redis-server || missing+=(redis-server)
     postgres || missing+=(postgresql)
     mariadb || missing+=(mariadb-server)
+    have npm || missing+=(nodejs npm)
     ((${#missing[@]})) || return 0
 
     if ((EUID == 0)) && have apt-get; then
@@ -61,6 +63,7 @@ prepare() {
     have redis-server || say "no redis-server: what needs one cannot be tested here"
     postgres || say "no PostgreSQL: the archive cannot be tested with it here"
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
+    have npm || say "no npm: the OpenAPI document is not tested with linters and a generated client here"
 }
 
 # Packages run in this order: those that take longest first, so that no core is
