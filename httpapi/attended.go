@@ -57,11 +57,13 @@ type attended struct {
 	Any    bool   `json:"any"`
 	Count  int    `json:"count"`
 	Days   []day  `json:"days" nullable:"false"`
-	Streak streak `json:"streak" doc:"over all days, not only those asked for"`
+	Streak streak `json:"streak"`
 }
 
 func (s *Server) registerAttended() {
-	register(s, op("GET /v1/attendance/users/{user}", "get-attendance", "Attendance", "On which days a user was there, and the user's streak"), s.attended)
+	get := op("GET /v1/attendance/users/{user}", "get-attendance", "Attendance", "On which days a user was there, and the user's streak")
+	get.Description = "The streak is over all days, not only those asked for."
+	register(s, get, s.attended)
 }
 
 func (s *Server) attended(ctx context.Context, in *attendedInput) (attended, error) {
