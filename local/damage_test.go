@@ -108,7 +108,7 @@ func (s *smallStore) try(name string, content []byte, what string) (refused bool
 	if err != nil {
 		return true
 	}
-	defer eng.Close() //nolint:errcheck // it may be damaged
+	defer eng.Close() // it may be damaged
 	var lost []string
 	for _, in := range s.live {
 		if _, err := roll.Verify(s.t.Context(), rollcall.SessionRef{Token: in.Token}); err != nil && !s.isRefusal(err) {

@@ -105,6 +105,6 @@ func (n *notices) take(kind string) (missed int, ok bool) {
 		one.missed++
 		return 0, false
 	}
-	missed, one.missed, one.at = one.missed, 0, time.Now() //nolint:forbidigo // of the log, not of the engine
+	missed, one.missed, one.at = one.missed, 0, time.Now() // of the log, not of the engine
 	return missed, true
 }

@@ -91,17 +91,6 @@ func errFull(err error) error {
 // ref names a user of this partition anywhere in the engine.
 func (p *partition) ref(n uint32) ref { return newRef(p.index, n) }
 
-// release gives a user's number back if nothing is known about them any more.
-func (p *partition) release(b *pebble.Batch, n uint32) error {
-	if p.needs(n) {
-		return nil
-	}
-	if err := p.freeNumber(b, n); err != nil {
-		return err
-	}
-	return p.writeBlock(b, n>>blockShift)
-}
-
 // needs reports whether anything is known of a number.
 func (p *partition) needs(n uint32) bool {
 	return p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 || p.users.has(n) ||

@@ -264,7 +264,7 @@ func (s *store) close() error {
 
 // newBatch returns a batch for apply or queue. It belongs to no Pebble, as
 // another may be open when it is applied.
-func (s *store) newBatch() *pebble.Batch { return s.batches.Get().(*pebble.Batch) } //nolint:forcetypeassert // by New
+func (s *store) newBatch() *pebble.Batch { return s.batches.Get().(*pebble.Batch) } //nolint:forcetypeassert,errcheck // by New
 
 // reuse takes back a batch that was applied.
 func (s *store) reuse(b *pebble.Batch) {

@@ -117,6 +117,13 @@ func loadScripts() (*scripts, error) {
 		s.all = append(s.all, into)
 	}
 	s.lookup.emits = false // it needs to know who is invisible
+	s.classify()
+	return s, nil
+}
+
+// classify says which scripts keep their answers for a repetition, and which of the
+// others write.
+func (s *scripts) classify() {
 	for _, c := range []*script{
 		&s.finish, &s.change, &s.clear, &s.user, &s.unban, &s.erase, &s.befriend, &s.swap, &s.unfriend, &s.disown,
 		&s.mark, &s.unmark, &s.recopy, &s.settle, &s.depart, &s.readmit, &s.announce, &s.enter,
@@ -126,5 +133,4 @@ func loadScripts() (*scripts, error) {
 	for _, c := range []*script{&s.beat, &s.stamp, &s.sweep} {
 		c.writes = true
 	}
-	return s, nil
 }

@@ -60,7 +60,8 @@ func (m *Move) Step(n int) int {
 // Finish moves what is left and gives the slot to its new master.
 func (m *Move) Finish() {
 	m.c.tb.Helper()
-	for m.Step(100) > 0 {
+	for moved := 1; moved > 0; {
+		moved = m.Step(100)
 	}
 	m.settle(m.to, m.from)
 }
