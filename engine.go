@@ -33,6 +33,7 @@ type Engine interface {
 	Sessions
 	Presence
 	Users
+	Kinds
 	Friends
 	Attendance
 	Archival
@@ -208,7 +209,8 @@ type Sessions interface {
 	Touch(ctx context.Context, now time.Time, refs []Ref, policies *Policies) ([]Touched, error)
 
 	// Lookup returns a live session, or an ended one with End set as long as it
-	// is remembered; CodeNotFound otherwise. It is no sign of life.
+	// is remembered; CodeNotFound otherwise, and for the public also if the
+	// session is an invisible user's. It is no sign of life.
 	Lookup(ctx context.Context, now time.Time, ref Ref, viewer Viewer) (Session, error)
 
 	// UpdateSession changes a live session. CodeSessionEnded or CodeNotFound.
@@ -221,7 +223,8 @@ type Sessions interface {
 	// End ends what c names and is still alive; ending nothing is no error. A
 	// user who loses their last session by CauseLogout, CauseKicked or
 	// CauseBanned is gone: not online, whatever the window, until the next
-	// beat. Appends session.ended for each, user.banned for each ban.
+	// beat. Appends session.ended for each, user.banned for each ban. With an
+	// error the result says how many had been ended by then.
 	End(ctx context.Context, now time.Time, c EndCommand) (EndResult, error)
 
 	// List returns a part of the live sessions and their exact total. No page
@@ -253,8 +256,9 @@ type Presence interface {
 	Beat(ctx context.Context, now time.Time, users []string) error
 	// Count returns how many users are online for a window.
 	Count(ctx context.Context, now time.Time, window time.Duration, viewer Viewer) (int, error)
-	// Known returns how many users have a last-seen time.
-	Known(ctx context.Context, now time.Time) (int, error)
+	// Known returns how many users have a last-seen time. Invisible users have
+	// none to the public.
+	Known(ctx context.Context, now time.Time, viewer Viewer) (int, error)
 	// Online lists the users online, last seen first; within one second the
 	// order is the engine's own. A walk by cursor is bounded by the instant it
 	// began and returns each user at most once.
@@ -293,12 +297,28 @@ type Users interface {
 	Bans(ctx context.Context, now time.Time, p PageRequest) (Page[Ban], error)
 }
 
+// Kinds are the kinds of users: those that a user's record, a login or a mark
+// has named. There are at most MaxKinds at a time, DefaultKind always being one
+// of them. A command that would make one too many is refused with
+// CodeInvalidArgument, and one that is refused for any reason makes none.
+type Kinds interface {
+	// Kinds lists the kinds, in the order of their bytes, with their use.
+	Kinds(ctx context.Context) ([]KindUse, error)
+	// DeleteKind removes a kind that nothing is of: CodeNotFound if there is no
+	// such kind, CodeConflict while it is in use, and for DefaultKind. Nothing
+	// else changes: there was nothing of it.
+	DeleteKind(ctx context.Context, kind string) error
+}
+
 // Friends are directed edges between users.
 type Friends interface {
 	// AddFriends adds edges from user. One that stands keeps its time unless
 	// Since is given anew. More than MaxFriends in all is refused whole with
-	// CodeInvalidArgument.
+	// CodeInvalidArgument; nothing is kept of the names then.
 	AddFriends(ctx context.Context, now time.Time, user string, friends []Friend) error
+	// FriendRoom says which of some edges from user stand, and how many more
+	// there may be before AddFriends refuses them.
+	FriendRoom(ctx context.Context, user string, friends []string) (standing []bool, room int, err error)
 	// RemoveFriend removes an edge; false if there was none.
 	RemoveFriend(ctx context.Context, now time.Time, user, friend string) (bool, error)
 	// ReplaceFriends makes the list exactly this one. Edges that stay keep
@@ -354,17 +374,22 @@ type Attendance interface {
 type Visits interface {
 	// Visit notes visitors of a name, "" being one like any other, in the hour
 	// of now. Noting a visitor again changes nothing; naming none does not make
-	// the name known. A name past MaxVisitNames is refused with
-	// CodeInvalidArgument, and nothing noted.
-	Visit(ctx context.Context, now time.Time, name string, visitors []string) error
+	// the name known. Visitors of a name past MaxVisitNames are noted under
+	// VisitsOther instead, which is then returned as noted, and else name.
+	// VisitsOther itself always has room.
+	Visit(ctx context.Context, now time.Time, name string, visitors []string) (noted string, err error)
 	// Visitors estimates how many different visitors a name had in the range,
 	// and in each hour or day of it, in order, also in those without any.
 	// Whoever came in several hours counts once in their day and once in the
 	// total. Up to 100 visitors are counted to within 1, more with the relative
 	// standard error that is returned. A name never heard of has none.
 	Visitors(ctx context.Context, q VisitQuery) (VisitFigures, error)
-	// VisitNames lists the names known, in the order of their bytes.
-	VisitNames(ctx context.Context) ([]string, error)
+	// VisitNames lists the names known, in the order of their bytes, and when
+	// they had visitors last.
+	VisitNames(ctx context.Context) ([]VisitName, error)
+	// DeleteVisitName forgets a name and all that was counted under it, which
+	// makes room for another; CodeNotFound.
+	DeleteVisitName(ctx context.Context, name string) error
 }
 
 // Archival lets days of attendance leave for an archive, and come back. What
@@ -462,8 +487,9 @@ type Admin interface {
 	// DeleteKey removes an API key by its id; CodeNotFound.
 	DeleteKey(ctx context.Context, id string) error
 
-	// Stats describes the engine.
-	Stats(ctx context.Context) (Stats, error)
+	// Stats describes the engine. To the public, the last-seen times and the
+	// sessions of invisible users do not count.
+	Stats(ctx context.Context, viewer Viewer) (Stats, error)
 	// Ready returns nil if reads and writes work, else why they do not: also if
 	// the clock of the ticks was set back by more than a day.
 	Ready(ctx context.Context) error

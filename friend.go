@@ -11,6 +11,17 @@ type Friend struct {
 	Since time.Time
 }
 
+// NewFriends counts how many of the friends named, each once, do not stand yet.
+func NewFriends(names []string, standing []bool) int {
+	fresh := make(map[string]bool, len(names))
+	for i, name := range names {
+		if !standing[i] {
+			fresh[name] = true
+		}
+	}
+	return len(fresh)
+}
+
 // FriendStatus is a friend and their presence.
 type FriendStatus struct {
 	User     string

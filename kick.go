@@ -133,6 +133,9 @@ func (r *Roll) countKick(ctx context.Context, k Kick) (EndResult, error) {
 		}
 		return EndResult{Ended: 1, Sessions: []SessionID{s.ID}}, nil
 	}
+	if k.Ban > 0 && k.User == "" {
+		return r.countBanned(ctx, k)
+	}
 	page, err := r.engine.List(ctx, now, k.query(101))
 	if err != nil {
 		return EndResult{}, err
@@ -152,6 +155,44 @@ func (r *Roll) countKick(ctx context.Context, k Kick) (EndResult, error) {
 		}
 	}
 	return res, nil
+}
+
+// countBanned answers how many sessions a kick by filter with a ban would end:
+// all those of the users of the matches, as a ban ends whatever its user has.
+func (r *Roll) countBanned(ctx context.Context, k Kick) (EndResult, error) {
+	var res EndResult
+	counted := make(map[uint64]struct{}) // users, by hash
+	for q := k.query(kickStep); ; {
+		if err := ctx.Err(); err != nil {
+			return EndResult{}, &Error{Code: CodeUnavailable, Detail: "the count was cut short", Err: err}
+		}
+		page, err := r.engine.List(ctx, r.clock.Now(), q)
+		if err != nil {
+			return EndResult{}, err
+		}
+		of := SessionQuery{Sort: OldestLogin, Page: PageRequest{Limit: 100 - len(res.Sessions)}}
+		for _, s := range page.Items {
+			h := HashUser(s.User)
+			if _, known := counted[h]; !known {
+				counted[h] = struct{}{}
+				of.Filter.Users = append(of.Filter.Users, s.User)
+			}
+		}
+		if of.Filter.Users != nil {
+			all, err := r.engine.List(ctx, r.clock.Now(), of)
+			if err != nil {
+				return EndResult{}, err
+			}
+			res.Ended += all.Total
+			for _, s := range all.Items {
+				res.Sessions = append(res.Sessions, s.ID)
+			}
+		}
+		if page.Next == "" {
+			return res, nil
+		}
+		q.Page.Cursor = page.Next
+	}
 }
 
 // kickMatching walks the matches from the oldest login on, up to the newest

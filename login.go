@@ -266,14 +266,20 @@ func (r *Roll) markTouched(ctx context.Context, now time.Time, touched []Touched
 }
 
 // Verify returns the live session a token or id stands for, without counting
-// as a sign of life. Errors: session_ended with its cause, unauthenticated.
+// as a sign of life. A token is its user's own and always works; by id the
+// public does not find sessions of invisible users. Errors: session_ended with
+// its cause, unauthenticated.
 func (r *Roll) Verify(ctx context.Context, ref SessionRef) (Session, error) {
 	return observe(r, "verify", func() (Session, error) {
 		e, ok := ref.engineRef()
 		if !ok {
 			return Session{}, unknownSession()
 		}
-		s, err := r.engine.Lookup(ctx, r.clock.Now(), e, Truth)
+		viewer := r.viewer
+		if e.Token != nil {
+			viewer = Truth
+		}
+		s, err := r.engine.Lookup(ctx, r.clock.Now(), e, viewer)
 		if CodeOf(err) == CodeNotFound {
 			return Session{}, unknownSession()
 		}

@@ -24,9 +24,12 @@ type Status struct {
 	Sessions int // live sessions
 }
 
-// Viewer says how much an answer shows. Users may be invisible: to the public
-// they look offline everywhere, with their last-seen time frozen at the moment
-// they turned invisible.
+// Viewer says how much an answer shows. Users may be invisible: nothing that
+// the public is told shows that they are there. They are offline in every
+// status, list and count, their last-seen time is frozen at the moment they
+// turned invisible, and their sessions are neither listed, counted nor found by
+// id. Commands act on the truth whoever asks, and report it. Days of attendance
+// are a record and no presence: they do not hide.
 type Viewer uint8
 
 // The two viewers.

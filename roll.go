@@ -89,6 +89,8 @@ type service struct {
 	away     departedDays
 	ticked   chan struct{} // closed when the ticking goroutine has ended
 	tickErr  atomic.Pointer[error]
+
+	otherVisits atomic.Int64 // calls of Visit whose name was one too many
 }
 
 const (
@@ -276,7 +278,11 @@ func (r *Roll) Ready(ctx context.Context) error {
 
 // Stats describes the engine.
 func (r *Roll) Stats(ctx context.Context) (Stats, error) {
-	return observe(r, "stats", func() (Stats, error) { return r.engine.Stats(ctx) })
+	return observe(r, "stats", func() (Stats, error) {
+		st, err := r.engine.Stats(ctx, r.viewer)
+		st.OtherVisits = r.otherVisits.Load()
+		return st, err
+	})
 }
 
 // Compact reclaims what deletions left behind.

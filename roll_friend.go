@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -29,24 +30,72 @@ func validateFriends(user string, friends []Friend) error {
 
 // AddFriends adds friends to a user's list; a zero Since means now, or leaves
 // the time of a friendship that stands. With mutual, each friend gets the user
-// as a friend too: two atomic steps, repeated with the call if it failed
-// between them.
+// as a friend too. That is two atomic steps: both sides are looked at first, and
+// if any list is full the whole is refused; a call that failed between the steps
+// is completed by the same call again.
 func (r *Roll) AddFriends(ctx context.Context, user string, mutual bool, friends ...Friend) error {
 	return r.do("add_friends", func() error {
 		if err := validateFriends(user, friends); err != nil {
 			return err
 		}
 		now := r.clock.Now()
-		if err := r.engine.AddFriends(ctx, now, user, friends); err != nil || !mutual {
+		if !mutual {
+			return r.engine.AddFriends(ctx, now, user, friends)
+		}
+		return r.addMutual(ctx, now, user, friends)
+	})
+}
+
+// addMutual adds friends in both directions.
+func (r *Roll) addMutual(ctx context.Context, now time.Time, user string, friends []Friend) error {
+	standing, err := r.mutualRoom(ctx, user, friends)
+	if err != nil {
+		return err
+	}
+	if err := r.engine.AddFriends(ctx, now, user, friends); err != nil {
+		return err
+	}
+	for i, f := range friends {
+		err := r.engine.AddFriends(ctx, now, f.User, []Friend{{User: user, Since: f.Since}})
+		if CodeOf(err) == CodeInvalidArgument && !standing[i] { // their list has become full since
+			_, undo := r.engine.RemoveFriend(ctx, now, user, f.User)
+			return errors.Join(listFull(i, f.User), undo)
+		}
+		if err != nil {
 			return err
 		}
-		for _, f := range friends {
-			if err := r.engine.AddFriends(ctx, now, f.User, []Friend{{User: user, Since: f.Since}}); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// mutualRoom refuses friends that do not fit, on either side, and says which of
+// them stand in the user's own list.
+func (r *Roll) mutualRoom(ctx context.Context, user string, friends []Friend) ([]bool, error) {
+	names := make([]string, len(friends))
+	for i, f := range friends {
+		names[i] = f.User
+	}
+	standing, room, err := r.engine.FriendRoom(ctx, user, names)
+	if err != nil {
+		return nil, err
+	}
+	if more := NewFriends(names, standing); more > room {
+		return nil, Invalid("friends", "a user may have %d friends, this would make %d", MaxFriends, MaxFriends-room+more)
+	}
+	for i, f := range friends {
+		back, room, err := r.engine.FriendRoom(ctx, f.User, []string{user})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
+		if !back[0] && room < 1 {
+			return nil, listFull(i, f.User)
+		}
+	}
+	return standing, nil
+}
+
+func listFull(i int, friend string) error {
+	return atIndex(Invalid("friends", "%q has %d friends already, the limit: nothing was added", friend, MaxFriends), "friends", i)
 }
 
 // RemoveFriend removes a friend, with mutual in both directions; CodeNotFound

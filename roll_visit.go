@@ -9,7 +9,8 @@ import (
 // otherwise.
 const DefaultVisitsKeep = 400 * 24 * time.Hour
 
-// Visit notes up to MaxVisitors visitors of a name in the hour it is. A name
+// Visit notes up to MaxVisitors visitors of a name in the hour it is. Past
+// MaxVisitNames names they are noted under VisitsOther. A name
 // has up to 64 bytes, a visitor 1 to 128; "" is a name like any other. Visitors
 // are not users: see [Visits].
 func (r *Roll) Visit(ctx context.Context, name string, visitors ...string) error {
@@ -28,7 +29,11 @@ func (r *Roll) Visit(ctx context.Context, name string, visitors ...string) error
 				return atIndex(err, "visitors", i)
 			}
 		}
-		return r.engine.Visit(ctx, r.clock.Now(), name, visitors)
+		noted, err := r.engine.Visit(ctx, r.clock.Now(), name, visitors)
+		if err == nil && noted != name {
+			r.otherVisits.Add(1)
+		}
+		return err
 	})
 }
 
@@ -80,8 +85,19 @@ func (r *Roll) checkVisitQuery(q *VisitQuery) error {
 }
 
 // VisitNames lists the names that have visitors, in order.
-func (r *Roll) VisitNames(ctx context.Context) ([]string, error) {
-	return observe(r, "visit_names", func() ([]string, error) { return r.engine.VisitNames(ctx) })
+func (r *Roll) VisitNames(ctx context.Context) ([]VisitName, error) {
+	return observe(r, "visit_names", func() ([]VisitName, error) { return r.engine.VisitNames(ctx) })
+}
+
+// DeleteVisitName forgets a name and all that was counted under it;
+// CodeNotFound.
+func (r *Roll) DeleteVisitName(ctx context.Context, name string) error {
+	return r.do("delete_visit_name", func() error {
+		if err := validateText("name", name, MaxVisitNameLen); err != nil {
+			return err
+		}
+		return r.engine.DeleteVisitName(ctx, name)
+	})
 }
 
 // DayStart returns when a civil day begins in the Roll's time zone.

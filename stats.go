@@ -11,11 +11,14 @@ type Stats struct {
 	Sessions   int // live
 	Friends    int // directed edges
 	Bans       int
-	VisitNames int          // that have visitors
-	Outages    int          // recorded since the data was created, as far as kept
-	Memory     []MemoryPart // where the memory went
-	DiskBytes  int64
-	Refusing   string // why writes are refused; "" while they are not
+	VisitNames int // that have visitors
+	// OtherVisits is how many calls of Visit came for a name past MaxVisitNames
+	// since this process began.
+	OtherVisits int64
+	Outages     int          // recorded since the data was created, as far as kept
+	Memory      []MemoryPart // where the memory went
+	DiskBytes   int64
+	Refusing    string // why writes are refused; "" while they are not
 	// ClockOffset is how far the clock that decides is ahead of this machine's;
 	// 0 on an embedded engine.
 	ClockOffset time.Duration

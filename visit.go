@@ -4,11 +4,21 @@ import "time"
 
 // Limits of visits.
 const (
-	MaxVisitNames   = 1000   // known at a time in one store
+	MaxVisitNames   = 1000   // known at a time in one store, besides VisitsOther
 	MaxVisitNameLen = 64     // bytes of UTF-8
 	MaxVisitors     = 10_000 // in one call
 	MaxVisitorLen   = MaxUserLen
 )
+
+// VisitsOther is the name that visitors are counted under whose own would be
+// one too many.
+const VisitsOther = "other"
+
+// VisitName is a name that has visitors.
+type VisitName struct {
+	Name string
+	Last time.Time // when the newest hour with visitors began
+}
 
 // The longest ranges one question may span, in days.
 const (

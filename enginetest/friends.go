@@ -13,6 +13,7 @@ func friendTests() []test {
 		{"friends are listed oldest friendship first, ties by user as text", friendsListed},
 		{"an edge that stands keeps its time unless one is given", friendsKeepTime},
 		{"an edge is directed, mutual makes both", friendsMutual},
+		{"mutual is refused whole if the list of either side is full", mutualWhole},
 		{"an edge is removed, with mutual in both directions", friendsRemoved},
 		{"replace makes the list exactly this one", friendsReplaced},
 		{"friends carry their presence", friendsPresence},
@@ -26,6 +27,27 @@ func friendTests() []test {
 }
 
 // befriend adds friends at the present time.
+func mutualWhole(h *harness) {
+	friends := make([]rollcall.Friend, rollcall.MaxFriends)
+	for i, name := range numbered("friend", len(friends)) {
+		friends[i].User = name
+	}
+	h.NoError(h.roll.AddFriends(h.ctx, "full", false, friends...))
+	refused := func(user string, friends ...string) {
+		list := make([]rollcall.Friend, len(friends))
+		for i, f := range friends {
+			list[i].User = f
+		}
+		h.code(rollcall.CodeInvalidArgument, h.roll.AddFriends(h.ctx, user, true, list...))
+	}
+	refused("alice", "bob", "full")
+	refused("full", "alice")
+	h.Empty(h.friendPage("alice"))
+	h.Empty(h.friendPage("bob"))
+	h.NoError(h.roll.AddFriends(h.ctx, "friend0007", true, rollcall.Friend{User: "full"}), "half of it stands")
+	h.Len(h.friendPage("friend0007"), 1)
+}
+
 func (h *harness) befriend(user string, friends ...string) {
 	list := make([]rollcall.Friend, len(friends))
 	for i, f := range friends {

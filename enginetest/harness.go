@@ -64,6 +64,7 @@ func groups() []group {
 		{name: "events", tests: eventTests()},
 		{name: "transitions", tests: transitionTests()},
 		{name: "users", tests: userTests()},
+		{name: "kinds", tests: kindTests()},
 		{name: "invisible", tests: invisibleTests()},
 		{name: "outage", tests: outageTests()},
 		{name: "erase", tests: eraseTests()},

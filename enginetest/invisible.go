@@ -14,6 +14,8 @@ func invisibleTests() []test {
 		{"an invisible friend is shown offline and not listed online", invisibleFriend},
 		{"their events are hidden from the public", invisibleEvents},
 		{"turning invisible shows offline to the public, turning visible online", invisibleTurns},
+		{"nothing the public is told changes while an invisible user is there", invisibleMakesNoDifference},
+		{"commands act on invisible users as they are, and report it", invisibleCommands},
 		{"a user who was never seen before turning invisible stays unseen", invisibleNeverSeen},
 	}
 }
@@ -154,6 +156,92 @@ func invisibleTurns(h *harness) {
 	h.hide("alice")
 	h.unhide("alice")
 	h.Empty(h.transitions(rollcall.Public, after), "who was offline turns nothing")
+}
+
+// publicly is all that the public can ask about presence and sessions.
+func (h *harness) publicly(users ...string) []any {
+	var out []any
+	add := func(v any, err error) {
+		h.NoError(err)
+		out = append(out, v)
+	}
+	public := h.roll.As(rollcall.Public)
+	st, err := public.Stats(h.ctx)
+	add([]int{st.Known, st.Sessions, st.Users, st.Friends, st.Bans}, err)
+	add(public.KnownCount(h.ctx))
+	add(public.Status(h.ctx, users...))
+	for _, window := range windows() {
+		add(public.OnlineCount(h.ctx, window))
+		add(public.Online(h.ctx, window, all()))
+	}
+	for _, sort := range []rollcall.SessionSort{rollcall.NewestLogin, rollcall.OldestLogin, rollcall.NewestSeen} {
+		for _, f := range []rollcall.SessionFilter{{}, {Users: users}, {App: "shop"}, {App: "shop", Device: "web"}, {SeenWithin: time.Hour}} {
+			add(public.Sessions(h.ctx, rollcall.SessionQuery{Sort: sort, Filter: f, Page: all()}))
+		}
+	}
+	for _, user := range users {
+		sum, err := public.User(h.ctx, user)
+		sum.Streak = rollcall.Streak{} // days are a record
+		add(sum, err)
+		add(public.Friends(h.ctx, user, all()))
+		add(public.OnlineFriends(h.ctx, rollcall.FriendQuery{User: user, Page: all()}))
+	}
+	return out
+}
+
+func invisibleMakesNoDifference(h *harness) {
+	users := []string{"alice", "bob", "ghost", "shade"}
+	h.tick()
+	h.beat("ghost")
+	h.loginAs(rollcall.Login{User: "bob", App: "shop", Device: "web"})
+	h.befriend("bob", "ghost", "alice", "shade")
+	h.befriend("ghost", "bob")
+	h.advance(time.Second)
+	h.hide("ghost")
+	h.hide("shade") // was never seen
+	h.advance(time.Minute)
+	h.tick()
+	check := func(act func()) {
+		after := h.position()
+		before := h.publicly(users...)
+		act()
+		h.Equal(before, h.publicly(users...))
+		h.Empty(h.events(rollcall.Public, after))
+	}
+	var logins []rollcall.LoggedIn
+	check(func() { h.beat("ghost", "shade") })
+	check(func() {
+		logins = append(logins, h.loginAs(rollcall.Login{User: "ghost", App: "shop", Device: "web"}), h.login("shade"))
+	})
+	check(func() { h.touch(logins[0]) })
+	for _, l := range logins {
+		public := h.roll.As(rollcall.Public)
+		_, err := public.Verify(h.ctx, rollcall.SessionRef{ID: l.Session.ID})
+		h.code(rollcall.CodeUnauthenticated, err)
+		_, err = public.Verify(h.ctx, rollcall.SessionRef{Token: l.Token})
+		h.NoError(err, "a token is its user's own")
+		_, err = h.roll.Verify(h.ctx, rollcall.SessionRef{ID: l.Session.ID})
+		h.NoError(err)
+	}
+	check(func() { h.kick(rollcall.Kick{User: "ghost"}) })
+	_, err := h.roll.As(rollcall.Public).Verify(h.ctx, rollcall.SessionRef{ID: logins[0].Session.ID})
+	h.code(rollcall.CodeUnauthenticated, err)
+	h.Equal(3, h.known(), "in truth")
+}
+
+func invisibleCommands(h *harness) {
+	h.hide("ghost")
+	ghost := h.loginAs(rollcall.Login{User: "ghost", App: "shop"})
+	h.asPublic(func() {
+		_, err := h.roll.Touch(h.ctx, rollcall.SessionRef{ID: ghost.Session.ID})
+		h.NoError(err)
+		_, err = h.roll.UpdateSession(h.ctx, ghost.Session.ID, rollcall.SessionPatch{Name: ptr("Casper")})
+		h.NoError(err)
+		h.Equal(1, h.kick(rollcall.Kick{User: "ghost", DryRun: true}).Ended)
+		h.Equal(1, h.kick(rollcall.Kick{Filter: &rollcall.SessionFilter{App: "shop"}, DryRun: true}).Ended)
+		h.Equal(1, h.kick(rollcall.Kick{Filter: &rollcall.SessionFilter{App: "shop"}}).Ended)
+	})
+	h.ended(rollcall.CauseKicked, ghost)
 }
 
 func invisibleNeverSeen(h *harness) {

@@ -16,6 +16,7 @@ func kickTests() []test {
 		{"kick ends all", kickAll},
 		{"kick ends all, also those dated later than a clock set back", kickAllAfterClockSetBack},
 		{"a dry run only counts", kickDryRun},
+		{"a dry run of a filter with a ban counts what the ban would end", kickBanDryRun},
 		{"a kick by filter goes in steps and counts them all", kickManySteps},
 		{"a kick by filter of a thousand users names the first hundred", kickNamesHundred},
 		{"ending nothing is no error, a session never known is not found", kickNothing},
@@ -51,6 +52,21 @@ func kickUser(h *harness) {
 	h.ended(rollcall.CauseKicked, mine...)
 	h.alive(other)
 	h.alive(h.login("alice")) // a kick is no ban
+}
+
+func kickBanDryRun(h *harness) {
+	h.loginAs(rollcall.Login{User: "alice", App: "shop"})
+	h.loginAs(rollcall.Login{User: "alice", App: "shop"})
+	h.loginAs(rollcall.Login{User: "alice", App: "bank"})
+	h.loginAs(rollcall.Login{User: "bob", App: "shop"})
+	h.loginAs(rollcall.Login{User: "carol", App: "bank"})
+	k := rollcall.Kick{Filter: &rollcall.SessionFilter{App: "shop"}, Ban: time.Hour, DryRun: true}
+	counted := h.kick(k)
+	k.DryRun = false
+	done := h.kick(k)
+	h.Equal(4, done.Ended)
+	h.Equal(done.Ended, counted.Ended)
+	h.ElementsMatch(done.Sessions, counted.Sessions)
 }
 
 func kickDevice(h *harness) {

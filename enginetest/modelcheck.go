@@ -98,7 +98,15 @@ func windows() []time.Duration {
 
 func (m *model) checkOnline(v rollcall.Viewer) {
 	roll := m.h.roll.As(v)
-	m.h.Equal(len(m.seen), m.h.known())
+	known := 0
+	for u := range m.seen {
+		if !m.hidden(u, v) {
+			known++
+		}
+	}
+	got, err := roll.KnownCount(m.h.ctx)
+	m.h.NoError(err)
+	m.h.Equal(known, got)
 	for _, window := range windows() {
 		var want []rollcall.Seen
 		for u, at := range m.seen {

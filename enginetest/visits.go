@@ -19,7 +19,9 @@ func visitTests() []test {
 		{"calls at the same time all count", visitAtOnce},
 		{"names are counted apart, and listed in the order of their bytes", visitNames},
 		{"naming no visitors does not make a name known", visitNobody},
-		{"one name too many is refused", visitTooManyNames},
+		{"visitors of one name too many are noted under other", visitTooManyNames},
+		{"a name is listed with the hour it had visitors last", visitLast},
+		{"a name can be forgotten with its visitors, and makes room", visitNameDeleted},
 		{"a range has its first hour and not the one it ends with", visitRanges},
 		{"a day that lies in the range in part counts in part", visitPartOfDay},
 		{"an hour or day without visitors is in the answer", visitEmptyParts},
@@ -77,7 +79,11 @@ func (h *harness) visitedNow(n int, name string) {
 func (h *harness) visitNames() []string {
 	names, err := h.roll.VisitNames(h.ctx)
 	h.NoError(err)
-	return append([]string{}, names...)
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = n.Name
+	}
+	return out
 }
 
 func visitFew(h *harness) {
@@ -176,15 +182,55 @@ func visitTooManyNames(h *harness) {
 		h.visit(name, "a")
 	}
 	h.tick()
-	err := h.code(rollcall.CodeInvalidArgument, h.roll.Visit(h.ctx, "one more", "a"))
-	h.Equal("name", err.Field)
+	h.visit("one more", "x")
+	h.visit("and another", "y")
 	h.visitedNow(0, "one more")
-	h.Equal(names, h.visitNames())
+	h.visitedNow(2, rollcall.VisitsOther)
+	h.Equal(append(names, rollcall.VisitsOther), h.visitNames())
 	h.visit(names[7], "b")
 	h.visitedNow(2, names[7])
 	st, serr := h.roll.Stats(h.ctx)
 	h.NoError(serr)
-	h.Equal(rollcall.MaxVisitNames, st.VisitNames)
+	h.Equal(rollcall.MaxVisitNames+1, st.VisitNames)
+	h.Equal(int64(2), st.OtherVisits)
+	h.NoError(h.roll.DeleteVisitName(h.ctx, names[3]))
+	h.visit("one more", "x")
+	h.visitedNow(1, "one more")
+}
+
+func visitLast(h *harness) {
+	h.visit("page", "a")
+	last := func() []rollcall.VisitName {
+		names, err := h.roll.VisitNames(h.ctx)
+		h.NoError(err)
+		return names
+	}
+	h.Equal([]rollcall.VisitName{{Name: "page", Last: start()}}, last())
+	h.advance(90 * time.Minute)
+	h.visit("page", "b")
+	h.Equal([]rollcall.VisitName{{Name: "page", Last: start().Add(time.Hour)}}, last())
+	h.restart()
+	h.Equal([]rollcall.VisitName{{Name: "page", Last: start().Add(time.Hour)}}, last())
+}
+
+func visitNameDeleted(h *harness) {
+	for range 3 {
+		h.visit("page", "a", "b")
+		h.visit("page two", "c")
+		h.tick()
+		h.advance(time.Hour)
+	}
+	h.code(rollcall.CodeNotFound, h.roll.DeleteVisitName(h.ctx, "pag"))
+	h.NoError(h.roll.DeleteVisitName(h.ctx, "page"))
+	h.code(rollcall.CodeNotFound, h.roll.DeleteVisitName(h.ctx, "page"))
+	check := func() {
+		h.Equal([]string{"page two"}, h.visitNames())
+		h.Zero(h.visitors("page", rollcall.VisitsByHour, start(), h.now()).Total)
+		h.Equal(1, h.visitors("page two", rollcall.VisitsByHour, start(), h.now()).Total)
+	}
+	check()
+	h.restart()
+	check()
 }
 
 func visitRanges(h *harness) {

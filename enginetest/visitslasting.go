@@ -164,7 +164,8 @@ func visitForgetRoom(h *harness) {
 		h.visit(name, "a")
 	}
 	h.tick()
-	h.code(rollcall.CodeInvalidArgument, h.roll.Visit(h.ctx, "one more", "a"))
+	h.visit("one more", "a")
+	h.visitedNow(0, "one more")
 	h.advance(2 * time.Hour)
 	h.tick()
 	h.visit("one more", "a")
@@ -175,8 +176,9 @@ func visitClosed(h *harness) {
 	h.visit("", "a")
 	engine := h.engine
 	h.close()
-	h.code(rollcall.CodeUnavailable, engine.Visit(h.ctx, h.now(), "", []string{"b"}))
-	_, err := engine.Visitors(h.ctx, rollcall.VisitQuery{From: h.now(), To: h.now().Add(time.Hour), By: rollcall.VisitsByHour})
+	_, err := engine.Visit(h.ctx, h.now(), "", []string{"b"})
+	h.code(rollcall.CodeUnavailable, err)
+	_, err = engine.Visitors(h.ctx, rollcall.VisitQuery{From: h.now(), To: h.now().Add(time.Hour), By: rollcall.VisitsByHour})
 	h.code(rollcall.CodeUnavailable, err)
 	_, err = engine.VisitNames(h.ctx)
 	h.code(rollcall.CodeUnavailable, err)

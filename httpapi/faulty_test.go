@@ -26,7 +26,9 @@ func newFaultySite(t testing.TB, change ...func(*httpapi.Options)) (*site, *faul
 func (f *faulty) Configure(context.Context, rollcall.Settings) error { return nil }
 func (f *faulty) Flush(context.Context) error                        { return nil }
 func (f *faulty) Ready(context.Context) error                        { return f.err }
-func (f *faulty) Stats(context.Context) (rollcall.Stats, error)      { return rollcall.Stats{}, f.err }
+func (f *faulty) Stats(context.Context, rollcall.Viewer) (rollcall.Stats, error) {
+	return rollcall.Stats{}, f.err
+}
 
 func (f *faulty) PutKey(_ context.Context, key rollcall.APIKey) error {
 	f.keys[key.Hash] = key
@@ -48,7 +50,7 @@ func (f *faulty) Lookup(context.Context, time.Time, rollcall.Ref, rollcall.Viewe
 	return rollcall.Session{}, rollcall.NotFound("session")
 }
 
-func (f *faulty) Known(context.Context, time.Time) (int, error) { return 0, f.err }
+func (f *faulty) Known(context.Context, time.Time, rollcall.Viewer) (int, error) { return 0, f.err }
 
 func (f *faulty) Count(context.Context, time.Time, time.Duration, rollcall.Viewer) (int, error) {
 	return 0, f.err

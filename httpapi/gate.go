@@ -205,8 +205,13 @@ func (s *Server) live(r *http.Request, ref rollcall.SessionRef) (rollcall.Sessio
 	if ref.Token == "" && ref.ID.IsZero() {
 		return rollcall.Session{}, unauthenticated("this needs the token of a session: Authorization: Bearer rct_…")
 	}
-	session, err := s.roll.Verify(r.Context(), ref)
-	return session, s.failure(callerOf(r.Context()), err)
+	c := callerOf(r.Context())
+	roll := s.roll // a token is its user's own, and who may end a session by id may know it
+	if c.role == rollcall.RoleReader {
+		roll = s.public
+	}
+	session, err := roll.Verify(r.Context(), ref)
+	return session, s.failure(c, err)
 }
 
 // failure makes err a refusal to answer once an address has presented too many

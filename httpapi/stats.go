@@ -38,7 +38,7 @@ func (s *Server) registerStats() {
 }
 
 func (s *Server) stats(ctx context.Context, _ *struct{}) (stats, error) {
-	e, err := s.roll.Stats(ctx)
+	e, err := s.view(ctx).Stats(ctx)
 	return stats{
 		Version: s.opts.Version, Now: instantOf(s.roll.Now()), Today: dayOf(s.roll.Today()), Timezone: s.roll.Timezone().String(),
 		Engine: e.Engine, Partitions: e.Partitions, Users: e.Users, Known: e.Known, Sessions: e.Sessions,

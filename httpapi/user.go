@@ -71,9 +71,6 @@ func (s *Server) getUser(ctx context.Context, in *UserInput) (summary, error) {
 func (s *Server) putUser(ctx context.Context, in *putUserInput) (UserRecord, error) {
 	b := in.Body
 	put, err := s.view(ctx).PutUser(ctx, in.User, rollcall.UserPatch{Name: b.Name, Kind: b.Kind, Invisible: b.Invisible})
-	if b.Invisible == nil && callerOf(ctx).role != rollcall.RoleAdmin {
-		put.Invisible = false // who did not set it is not told
-	}
 	return userOf(put), err
 }
 

@@ -122,7 +122,7 @@ func (e *Engine) Compact(ctx context.Context) error {
 }
 
 // Stats implements [rollcall.Admin].
-func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
+func (e *Engine) Stats(_ context.Context, v rollcall.Viewer) (rollcall.Stats, error) {
 	if err := e.open(); err != nil {
 		return rollcall.Stats{}, err
 	}
@@ -133,6 +133,10 @@ func (e *Engine) Stats(context.Context) (rollcall.Stats, error) {
 		st.Users += p.dir.Len()
 		st.Known += p.presence.seen.Known()
 		st.Sessions += p.sessions.order.Live()
+		if v == rollcall.Public && !p.users.invisible.IsEmpty() {
+			st.Known -= p.invisibleSeen(0)
+			st.Sessions -= int(p.sessions.ofUsers(p.users.invisible.ToArray()).GetCardinality())
+		}
 		st.Friends += p.friends.edges
 		st.Bans += len(p.users.bans)
 		ids += p.dir.Bytes() + p.onDisk.words.Bytes() + 4*cap(p.fresh)

@@ -21,6 +21,7 @@ type beginning struct {
 	now   int64
 	user  uint32
 	there bool // announced online
+	known bool // the user has a number
 	kind  uint8
 	new   stored
 	evict []uint32 // slots, in the order they go
@@ -32,6 +33,11 @@ func (e *Engine) Begin(_ context.Context, at time.Time, in rollcall.Begin) (roll
 	if err != nil {
 		return rollcall.Begun{}, err
 	}
+	leave, err := e.kinds.admit(in.Session.Kind)
+	if err != nil {
+		return rollcall.Begun{}, err
+	}
+	defer leave()
 	// Logins under one key may be of users of different partitions: the second
 	// has to see what the first one stored.
 	unlock := e.retries.lock(in.Retry)
@@ -39,6 +45,9 @@ func (e *Engine) Begin(_ context.Context, at time.Time, in rollcall.Begin) (roll
 	p.mu.Lock()
 	b := &beginning{p: p, u: p.begin(), in: &in, now: p.advance(now)}
 	out, err := b.run()
+	if err != nil {
+		b.u.takeBack()
+	}
 	p.mu.Unlock()
 	unlock()
 	if err != nil {
@@ -52,6 +61,8 @@ func (b *beginning) run() (rollcall.Begun, error) {
 	if err != nil || out.Replayed {
 		return out, err
 	}
+	// Whatever may refuse the login comes first: a login that is refused makes
+	// no user and no kind.
 	if err := b.check(); err != nil {
 		return out, err
 	}
@@ -91,16 +102,12 @@ func (b *beginning) check() error {
 			Detail: "banned until " + ban.Until.Format(time.RFC3339),
 		}
 	}
-	var err error
-	if b.user, err = b.p.number(b.u.batch, b.in.Session.User); err != nil {
-		return err
+	var rec userRecord
+	if b.user, b.known = b.p.find(b.in.Session.User); b.known {
+		rec = b.p.users.get(b.user)
 	}
-	rec := b.p.users.get(b.user)
 	b.in.Session.Kind = cmp.Or(b.in.Session.Kind, rec.kind, rollcall.DefaultKind)
 	b.in.Session.Name = cmp.Or(b.in.Session.Name, rec.name)
-	if b.kind, err = b.p.eng.kinds.index(b.in.Session.Kind); err != nil {
-		return err
-	}
 	return b.makeRoom(b.in.Policies.For(b.in.Session.Kind, b.in.Session.App, b.in.Session.Device))
 }
 
@@ -108,6 +115,9 @@ func (b *beginning) check() error {
 // of the same physical device first, then those named, go into evict; the
 // others are returned.
 func (b *beginning) leavers() []uint32 {
+	if !b.known {
+		return nil
+	}
 	s := &b.p.sessions
 	named := make(map[rollcall.SessionID]bool, len(b.in.Evict))
 	for _, id := range b.in.Evict {
@@ -200,6 +210,13 @@ func (s *sessions) compareID(x, y uint32) int {
 // prepare fills in the new session and puts it into the batch.
 func (b *beginning) prepare() error {
 	s := &b.p.sessions
+	var err error
+	if b.user, err = b.u.number(b.in.Session.User); err != nil {
+		return err
+	}
+	if b.kind, err = b.p.eng.kinds.index(b.in.Session.Kind); err != nil {
+		return err
+	}
 	b.new.Session = b.in.Session
 	b.new.ID = s.newID(b.now, b.in.Session.User, b.in.Random)
 	b.new.LoginAt, b.new.SeenAt = timeOf(b.now), timeOf(b.now)

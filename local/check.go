@@ -52,7 +52,7 @@ func Check(dir string, o Options) (Report, error) {
 		return Report{}, errors.Join(err, lock.Close())
 	}
 	c := &checker{
-		st: st, parts: partitions, report: report,
+		st: st, parts: partitions, report: report, kinds: make(map[uint8]bool),
 		ids: make(map[ref]string), byID: make(map[string]ref), slots: make(map[ref]rollcall.SessionID),
 	}
 	c.run()
@@ -140,7 +140,7 @@ type checker struct {
 	ids    map[ref]string
 	byID   map[string]ref
 	slots  map[ref]rollcall.SessionID
-	kinds  int
+	kinds  map[uint8]bool
 }
 
 func (c *checker) fault(k []byte, format string, args ...any) {
@@ -164,7 +164,7 @@ func (c *checker) table(table byte, keyLen int, check func(k, v []byte)) {
 
 func (c *checker) run() {
 	c.meta()
-	c.table(tabKind, 2, func(_, _ []byte) { c.kinds++ })
+	c.table(tabKind, 2, func(k, _ []byte) { c.kinds[k[1]] = true })
 	c.allIDs()
 	c.table(tabSession, 18, c.session)
 	c.table(tabEnded, 18, c.ended)

@@ -25,7 +25,7 @@ func (c *checker) sets(table byte, keyLen int, what string, fn func(k []byte, se
 }
 
 func (c *checker) kind(k []byte, kind uint8, what string) {
-	if int(kind) >= c.kinds {
+	if !c.kinds[kind] {
 		c.fault(k, "%s of kind number %d, which has no name", what, kind)
 	}
 }

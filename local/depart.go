@@ -161,14 +161,15 @@ func (e *Engine) Readmit(ctx context.Context, maps []rollcall.MonthMap) error {
 			marks = append(marks, rollcall.Mark{User: m.User, Kind: m.Kind, Day: day})
 		}
 	}
-	if err := e.knowKinds(marks); err != nil {
+	leave, err := e.kinds.admit(kindsOf(marks)...)
+	if err != nil {
 		return err
 	}
+	defer leave()
 	e.departed.leaving.Lock()
 	defer e.departed.leaving.Unlock()
 	e.departed.list.stale.Add(1)
 	var units []*unit
-	var err error
 	for i, some := range e.shares(marks) {
 		if len(some.marks) == 0 {
 			continue

@@ -94,6 +94,9 @@ func (e *Engine) befriend(at time.Time, user string, friends []string, othersLea
 	p := e.partitionOf(user)
 	u := p.begin()
 	err = e.changeList(u, p.advance(now), user, friends, change)
+	if err != nil {
+		u.takeBack()
+	}
 	for _, p := range locked {
 		p.mu.Unlock()
 	}
@@ -115,14 +118,14 @@ func (e *Engine) partitionsOf(users []string) []*partition {
 
 func (e *Engine) changeList(u *unit, now int64, user string, friends []string, change func([]ref, []edge, int64) ([]edge, error)) error {
 	p := u.p
-	n, err := p.number(u.batch, user)
+	n, err := u.number(user)
 	if err != nil {
 		return err
 	}
 	refs := make([]ref, len(friends))
 	for i, f := range friends {
 		fp := e.partitionOf(f)
-		fn, err := fp.number(u.batch, f)
+		fn, err := u.numberIn(fp, f)
 		if err != nil {
 			return err
 		}
@@ -258,6 +261,35 @@ func (e *Engine) RemoveFriend(_ context.Context, at time.Time, user, friend stri
 		return out, nil
 	})
 	return removed, err
+}
+
+// FriendRoom implements [rollcall.Friends].
+func (e *Engine) FriendRoom(_ context.Context, user string, friends []string) (standing []bool, room int, err error) {
+	if err := e.open(); err != nil {
+		return nil, 0, err
+	}
+	locked := e.partitionsOf(append(slices.Clone(friends), user))
+	for _, p := range locked {
+		p.mu.RLock()
+		defer p.mu.RUnlock()
+	}
+	standing, room = make([]bool, len(friends)), rollcall.MaxFriends
+	p := e.partitionOf(user)
+	n, ok := p.find(user)
+	if !ok {
+		return standing, room, nil
+	}
+	list := p.friends.get(n)
+	have := make(map[ref]bool, len(list))
+	for _, x := range list {
+		have[x.friend] = true
+	}
+	for i, f := range friends {
+		fp := e.partitionOf(f)
+		fn, ok := fp.find(f)
+		standing[i] = ok && have[fp.ref(fn)]
+	}
+	return standing, room - len(list), nil
 }
 
 // known reports whether a user has a number.

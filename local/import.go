@@ -54,13 +54,21 @@ func stepOf(dossiers []rollcall.Dossier) int {
 
 func (e *Engine) importStep(now int64, dossiers []rollcall.Dossier) error {
 	m := &importing{eng: e, now: now, dossiers: dossiers}
+	for i := range dossiers {
+		m.kinds = append(m.kinds, dossiers[i].Kinds()...)
+	}
+	leave, err := e.kinds.admit(m.kinds...)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if err := m.sort(); err != nil {
 		return err
 	}
 	for _, w := range m.locked {
 		w.p.mu.Lock()
 	}
-	err := m.run()
+	err = m.run()
 	for _, w := range m.locked {
 		w.p.mu.Unlock()
 	}
@@ -75,6 +83,7 @@ type importing struct {
 	eng      *Engine
 	now      int64
 	dossiers []rollcall.Dossier
+	kinds    []string // that the dossiers name
 	b        *pebble.Batch
 	ticket   journal.Ticket
 	of       []*incoming // by partition; nil if it has no part in the step
@@ -130,11 +139,6 @@ func (m *importing) sort() error {
 	}
 	for i := range m.dossiers {
 		d := &m.dossiers[i]
-		for _, kind := range d.Kinds() {
-			if _, err := m.eng.kinds.index(kind); err != nil {
-				return err
-			}
-		}
 		if needsNumber(d) {
 			want(d.User)
 		}
@@ -230,10 +234,16 @@ func (m *importing) putWaiting() error {
 	return nil
 }
 
-// giveNumbers gives all users a number who need one.
+// giveNumbers gives all users a number who need one, and all kinds.
 func (m *importing) giveNumbers() (err error) {
 	for _, w := range m.locked {
-		if w.numbers, w.fresh, err = w.p.numbers(m.b, w.share, true); err != nil {
+		var made []ref
+		if w.numbers, w.fresh, err = w.p.numbers(m.b, w.share, true, &made); err != nil {
+			return err
+		}
+	}
+	for _, kind := range m.kinds {
+		if _, err := m.eng.kinds.index(kind); err != nil {
 			return err
 		}
 	}

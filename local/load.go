@@ -74,8 +74,11 @@ func (e *Engine) loadShared() error {
 	if err != nil {
 		return err
 	}
-	err = e.store.scan(uninterrupted{}, newKey(tabKind, 1), func(_, v []byte) error {
-		e.kinds.names = append(e.kinds.names, string(v))
+	err = e.store.scan(uninterrupted{}, newKey(tabKind, 1), func(k, v []byte) error {
+		if len(k) != 2 {
+			return damaged("kind", k, errDamaged)
+		}
+		e.kinds.enter(k[1], string(v))
 		return nil
 	})
 	if err != nil {

@@ -19,9 +19,11 @@ func (e *Engine) Mark(_ context.Context, at time.Time, marks []rollcall.Mark) (m
 	if err != nil {
 		return 0, len(marks), err
 	}
-	if err := e.knowKinds(marks); err != nil {
+	leave, err := e.kinds.admit(kindsOf(marks)...)
+	if err != nil {
 		return 0, len(marks), err
 	}
+	defer leave()
 	var units []*unit
 	for i, some := range e.shares(marks) {
 		if len(some.marks) == 0 {
@@ -101,21 +103,15 @@ func (e *Engine) shares(marks []rollcall.Mark) []share {
 	return out
 }
 
-// knowKinds refuses the marks before any is made if a kind would be one too
-// many.
-func (e *Engine) knowKinds(marks []rollcall.Mark) error {
-	known := ""
+// kindsOf returns the kinds that marks name.
+func kindsOf(marks []rollcall.Mark) []string {
+	var out []string
 	for i := range marks {
-		kind := marks[i].Kind
-		if kind == known || kind == "" {
-			continue
+		if i == 0 || marks[i].Kind != marks[i-1].Kind {
+			out = append(out, marks[i].Kind)
 		}
-		if _, err := e.kinds.index(kind); err != nil {
-			return err
-		}
-		known = kind
 	}
-	return nil
+	return out
 }
 
 // mark adds marks, or readmits them.
@@ -124,18 +120,23 @@ func (p *partition) mark(now int64, s share, how marksChange) (*unit, int, error
 	defer p.mu.Unlock()
 	p.advance(now)
 	u := p.begin()
-	numbers, fresh, err := p.numbers(u.batch, s, true)
-	if err != nil {
-		return nil, 0, u.drop(err)
+	numbers, fresh, err := p.numbers(u.batch, s, true, &u.made)
+	var steps []markStep
+	if err == nil {
+		steps, err = p.markSteps(s, numbers, func(kind string) (uint8, bool, error) {
+			i, err := p.eng.kinds.index(kind)
+			return i, true, err
+		})
 	}
-	steps, err := p.markSteps(s, numbers)
 	if err == nil {
 		steps, err = p.days.putAll(u.batch, steps, how)
 	}
 	if err != nil {
+		u.takeBack()
 		return nil, 0, u.drop(err)
 	}
 	if err := u.apply(); err != nil {
+		u.takeBack()
 		return nil, 0, err
 	}
 	for _, n := range fresh {
@@ -146,15 +147,18 @@ func (p *partition) mark(now int64, s share, how marksChange) (*unit, int, error
 }
 
 // numbers returns the numbers of the users of a share. With add, users get one
-// if need be, and the ids that the store does not have are put into the batch:
+// if need be, which made is told, and the ids that the store does not have are put into the batch:
 // fresh are theirs, ascending. Else whoever has none has directory.None.
-func (p *partition) numbers(b *pebble.Batch, s share, add bool) (numbers, fresh []uint32, err error) {
+func (p *partition) numbers(b *pebble.Batch, s share, add bool, made *[]ref) (numbers, fresh []uint32, err error) {
 	numbers = make([]uint32, len(s.users))
 	if !add {
 		p.dir.FindAll(s.hashes, s.users, numbers)
 		return numbers, nil, nil
 	}
-	err = p.dir.InsertAll(s.hashes, s.users, numbers, func(_ int, n uint32) { p.fresh = append(p.fresh, n) })
+	err = p.dir.InsertAll(s.hashes, s.users, numbers, func(_ int, n uint32) {
+		p.fresh = append(p.fresh, n)
+		*made = append(*made, p.ref(n))
+	})
 	if err != nil {
 		return nil, nil, errFull(err)
 	}
@@ -196,10 +200,11 @@ func (p *partition) putIDs(b *pebble.Batch, numbers []uint32) error {
 }
 
 // markSteps resolves the kinds of the marks and sorts them, each once.
-func (p *partition) markSteps(s share, numbers []uint32) ([]markStep, error) {
+func (p *partition) markSteps(s share, numbers []uint32, indexOf func(kind string) (i uint8, known bool, err error)) ([]markStep, error) {
 	steps := make([]markStep, 0, len(numbers))
 	var last string // the kind resolved last, and its index
 	var index uint8
+	known := false
 	for i, n := range numbers {
 		if n == directory.None {
 			continue
@@ -210,10 +215,13 @@ func (p *partition) markSteps(s share, numbers []uint32) ([]markStep, error) {
 		}
 		if kind != last {
 			var err error
-			if index, err = p.eng.kinds.index(kind); err != nil {
+			if index, known, err = indexOf(kind); err != nil {
 				return nil, err
 			}
 			last = kind
+		}
+		if !known {
+			continue // nobody is marked with it
 		}
 		steps = append(steps, newMarkStep(index, s.marks[i].Day, n))
 	}

@@ -65,20 +65,38 @@ func (p *partition) find(user string) (uint32, bool) {
 	return p.dir.Find(rollcall.HashUser(user), user)
 }
 
-// number returns the number of a user, giving them one if need be. The id is
-// put into the batch if the store does not have it.
-func (p *partition) number(b *pebble.Batch, user string) (uint32, error) {
+// number returns the number of a user of any partition that is locked, giving
+// them one if need be. The id is put into the batch if the store does not have
+// it. If the command fails after all, takeBack takes it back.
+func (u *unit) number(user string) (uint32, error) { return u.numberIn(u.p, user) }
+
+func (u *unit) numberIn(p *partition, user string) (uint32, error) {
 	n, added, err := p.dir.Insert(rollcall.HashUser(user), user)
 	if err != nil {
 		return 0, errFull(err)
 	}
 	if added {
 		p.fresh = append(p.fresh, n)
+		u.made = append(u.made, p.ref(n))
 	}
 	if !p.onDisk.has(n) {
-		return n, b.Set(idKey(p.index, n), []byte(user), nil)
+		return n, u.batch.Set(idKey(p.index, n), []byte(user), nil)
 	}
 	return n, nil
+}
+
+// takeBack frees the numbers that the unit gave to users, as if it had never
+// been. It is called instead of applying the unit, with the partitions still
+// locked: nobody has seen the numbers.
+func (u *unit) takeBack() {
+	for i := len(u.made) - 1; i >= 0; i-- {
+		p, n := u.p.eng.parts[u.made[i].part()], u.made[i].number()
+		p.dir.Remove(n)
+		if last := len(p.fresh) - 1; last >= 0 && p.fresh[last] == n {
+			p.fresh = p.fresh[:last]
+		}
+	}
+	u.made = nil
 }
 
 // stored notes that the ids of users are in the store now.
@@ -210,6 +228,7 @@ type unit struct {
 	overdue []uint32       // sessions past their deadline
 	left    []ending       // taken from those who logged out
 	place   *recency.Place
+	made    []ref // users it gave a number
 }
 
 func (p *partition) begin() *unit {

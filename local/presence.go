@@ -217,7 +217,7 @@ func (e *Engine) latest(now int64) int64 {
 }
 
 // Known implements [rollcall.Presence].
-func (e *Engine) Known(_ context.Context, at time.Time) (int, error) {
+func (e *Engine) Known(_ context.Context, at time.Time, v rollcall.Viewer) (int, error) {
 	now, err := e.enter(at)
 	if err != nil {
 		return 0, err
@@ -232,8 +232,22 @@ func (e *Engine) Known(_ context.Context, at time.Time) (int, error) {
 				n++
 			}
 		}
+		if v == rollcall.Public {
+			n -= p.invisibleSeen(line)
+		}
 	}
 	return n, nil
+}
+
+// invisibleSeen counts the invisible users last seen at a second or later.
+func (p *partition) invisibleSeen(line uint32) int {
+	n := 0
+	for it := p.users.invisible.Iterator(); it.HasNext(); {
+		if last := p.presence.seen.Last(it.Next()); last != 0 && last >= line {
+			n++
+		}
+	}
+	return n
 }
 
 // onlineCursor is where a walk of the users online stands: the second it began,

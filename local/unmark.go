@@ -95,11 +95,14 @@ func (p *partition) unmark(now int64, s share, known *archived) (*unit, int, []u
 		*known = archived{make(map[userKind][]int32), asOf}
 	}
 	u := p.begin()
-	numbers, _, err := p.numbers(u.batch, s, false)
+	numbers, _, err := p.numbers(u.batch, s, false, nil)
 	if err != nil {
 		return nil, 0, nil, u.drop(err)
 	}
-	asked, err := p.markSteps(s, numbers)
+	asked, err := p.markSteps(s, numbers, func(kind string) (uint8, bool, error) {
+		i, known := p.eng.kinds.lookup(kind)
+		return i, known, nil
+	})
 	if err != nil {
 		return nil, 0, nil, u.drop(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -22,6 +21,7 @@ type userTable struct {
 	texts     arena.Arena
 	records   int
 	invisible *roaring.Bitmap
+	ofKind    map[string]int // records by the kind they say
 	bans      map[rollcall.BanKey]rollcall.Ban
 }
 
@@ -35,6 +35,7 @@ type userRecord struct {
 
 func (t *userTable) init() {
 	t.invisible = roaring.New()
+	t.ofKind = make(map[string]int)
 	t.bans = make(map[rollcall.BanKey]rollcall.Ban)
 }
 
@@ -72,6 +73,9 @@ func (t *userTable) set(n uint32, u userRecord) {
 	t.drop(n)
 	t.record.Set(n, t.texts.Put(u.encode()))
 	t.records++
+	if u.kind != "" {
+		t.ofKind[u.kind]++
+	}
 	if u.invisible {
 		t.invisible.Add(n)
 	}
@@ -79,6 +83,11 @@ func (t *userTable) set(n uint32, u userRecord) {
 
 func (t *userTable) drop(n uint32) {
 	if h := t.record.Get(n); h != 0 {
+		if kind := t.get(n).kind; kind != "" {
+			if t.ofKind[kind]--; t.ofKind[kind] == 0 {
+				delete(t.ofKind, kind)
+			}
+		}
 		t.texts.Free(h)
 		t.record.Set(n, 0)
 		t.records--
@@ -95,58 +104,6 @@ func (t *userTable) banOf(k rollcall.BanKey, now int64) (rollcall.Ban, bool) {
 
 func (t *userTable) memory() int {
 	return t.record.Bytes() + t.texts.Bytes() + int(t.invisible.GetSizeInBytes()) + 256*len(t.bans)
-}
-
-// kindTable numbers the kinds of users of an engine; there are at most 64.
-type kindTable struct {
-	mu    sync.RWMutex
-	store *store
-	names []string
-}
-
-// index returns the number of a kind, giving it one if need be. The store has
-// it before anything refers to it.
-func (t *kindTable) index(kind string) (uint8, error) {
-	t.mu.RLock()
-	i := slices.Index(t.names, kind)
-	t.mu.RUnlock()
-	if i >= 0 {
-		return uint8(i), nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if i := slices.Index(t.names, kind); i >= 0 {
-		return uint8(i), nil
-	}
-	if len(t.names) >= rollcall.MaxKinds {
-		return 0, rollcall.Invalid("kind", "there are %d kinds already, the limit; %q would be one more", rollcall.MaxKinds, kind)
-	}
-	k := newKey(tabKind, 2).u8(uint8(len(t.names)))
-	if err := t.store.put(k, []byte(kind)); err != nil {
-		return 0, err
-	}
-	t.names = append(t.names, kind)
-	return uint8(len(t.names) - 1), nil
-}
-
-// of returns the numbers of the kinds a question is about: that kind, or all.
-func (t *kindTable) of(kind string) []uint8 {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	var out []uint8
-	for i, name := range t.names {
-		if kind == "" || kind == name {
-			out = append(out, uint8(i))
-		}
-	}
-	return out
-}
-
-// all returns the kinds by number.
-func (t *kindTable) all() []string {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return slices.Clone(t.names)
 }
 
 // User implements [rollcall.Users].
@@ -175,14 +132,19 @@ func (e *Engine) PutUser(_ context.Context, at time.Time, user string, patch rol
 		return rollcall.User{}, err
 	}
 	if patch.Kind != nil {
-		if _, err := e.kinds.index(*patch.Kind); err != nil {
+		leave, err := e.kinds.admit(*patch.Kind)
+		if err != nil {
 			return rollcall.User{}, err
 		}
+		defer leave()
 	}
 	p := e.partitionOf(user)
 	p.mu.Lock()
 	u := p.begin()
 	rec, err := p.putUser(u, p.advance(now), user, patch)
+	if err != nil {
+		u.takeBack()
+	}
 	p.mu.Unlock()
 	if err != nil {
 		return rollcall.User{}, u.drop(err)
@@ -191,11 +153,11 @@ func (e *Engine) PutUser(_ context.Context, at time.Time, user string, patch rol
 }
 
 func (p *partition) putUser(u *unit, now int64, user string, patch rollcall.UserPatch) (userRecord, error) {
-	n, err := p.number(u.batch, user)
-	if err != nil {
-		return userRecord{}, err
+	n, known := p.find(user)
+	var old userRecord
+	if known {
+		old = p.users.get(n)
 	}
-	old := p.users.get(n)
 	rec := old
 	if patch.Kind != nil {
 		rec.kind = *patch.Kind
@@ -206,11 +168,20 @@ func (p *partition) putUser(u *unit, now int64, user string, patch rollcall.User
 	if patch.Invisible != nil {
 		rec.invisible = *patch.Invisible
 	}
-	if rec.invisible && !old.invisible {
+	if rec.invisible && !old.invisible && known {
 		rec.frozen = p.presence.seen.Last(n)
 	}
-	if rec == old {
+	if rec == old { // nothing is made that says no more than the defaults
 		return rec, u.apply()
+	}
+	n, err := u.number(user)
+	if err != nil {
+		return rec, err
+	}
+	if rec.kind != "" {
+		if _, err := p.eng.kinds.index(rec.kind); err != nil {
+			return rec, err
+		}
 	}
 	if err := u.batch.Set(userKey(p.index, n), rec.encode(), nil); err != nil {
 		return rec, err

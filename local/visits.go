@@ -56,34 +56,43 @@ func (v *visits) hourAt(ms int64) int64 {
 }
 
 // Visit implements [rollcall.Visits].
-func (e *Engine) Visit(_ context.Context, at time.Time, name string, visitors []string) error {
+func (e *Engine) Visit(_ context.Context, at time.Time, name string, visitors []string) (noted string, err error) {
 	now, err := e.enterWrite(at)
 	if err != nil || len(visitors) == 0 {
-		return err
+		return name, err
 	}
 	v := &e.visits
 	hour := v.hourAt(now)
 	v.mu.RLock()
 	if one := v.names[name]; one != nil {
 		defer v.mu.RUnlock()
-		return v.note(one, hour, visitors)
+		return name, v.note(one, hour, visitors)
 	}
 	v.mu.RUnlock()
 
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.names[name] == nil && v.full() {
+		name = rollcall.VisitsOther
+	}
 	one := v.names[name]
 	if one == nil {
-		if len(v.names) >= rollcall.MaxVisitNames {
-			return rollcall.Invalid("name", "is one too many: there are %d names already", rollcall.MaxVisitNames)
-		}
 		one = &visited{name: name, oldest: hour, hour: hour}
 	}
 	if err := v.note(one, hour, visitors); err != nil {
-		return err
+		return name, err
 	}
 	v.names[name] = one
-	return nil
+	return name, nil
+}
+
+// full reports whether there is no room for another name.
+func (v *visits) full() bool {
+	n := len(v.names)
+	if v.names[rollcall.VisitsOther] != nil {
+		n--
+	}
+	return n >= rollcall.MaxVisitNames
 }
 
 func (v *visits) note(one *visited, hour int64, visitors []string) error {
@@ -201,13 +210,51 @@ func (v *visits) forget(by time.Time) error {
 }
 
 // VisitNames implements [rollcall.Visits].
-func (e *Engine) VisitNames(context.Context) ([]string, error) {
+func (e *Engine) VisitNames(context.Context) ([]rollcall.VisitName, error) {
 	if err := e.open(); err != nil {
 		return nil, err
 	}
 	e.visits.mu.RLock()
 	defer e.visits.mu.RUnlock()
-	return slices.Sorted(maps.Keys(e.visits.names)), nil
+	out := make([]rollcall.VisitName, 0, len(e.visits.names))
+	for _, name := range slices.Sorted(maps.Keys(e.visits.names)) {
+		one := e.visits.names[name]
+		one.mu.Lock()
+		out = append(out, rollcall.VisitName{Name: name, Last: time.Unix(one.hour, 0).UTC()})
+		one.mu.Unlock()
+	}
+	return out, nil
+}
+
+// DeleteVisitName implements [rollcall.Visits].
+func (e *Engine) DeleteVisitName(_ context.Context, name string) error {
+	if err := e.writes(); err != nil {
+		return err
+	}
+	if err := e.visits.remove(name); err != nil {
+		return err
+	}
+	return e.store.syncAll()
+}
+
+// remove forgets a name and all its hours. A flush that began before has ended,
+// and one that begins later does not find the name.
+func (v *visits) remove(name string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.names[name] == nil {
+		return rollcall.NotFound("name")
+	}
+	b := v.store.newBatch()
+	hours := visitPrefix(name)
+	err := b.DeleteRange(hours, hours.after(), nil)
+	if err == nil {
+		err = v.store.queue(b)
+	}
+	if err = errors.Join(err, b.Close()); err == nil {
+		delete(v.names, name)
+	}
+	return err
 }
 
 // memory returns how many names there are, and how much memory they take at

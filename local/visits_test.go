@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -52,13 +53,13 @@ func TestVisitsOfAnEarlierTimeCountInTheLatestHour(t *testing.T) {
 	r := newRig(t, 0)
 	r.visit("", "a", "b")
 	earlier := r.clock.Now().Add(-2 * time.Hour)
-	r.NoError(r.eng.Visit(r.ctx, earlier, "", []string{"c"}))
-	r.NoError(r.eng.Visit(r.ctx, earlier, "another", []string{"c"}))
+	r.NoError(visitAt(r.ctx, r.eng, earlier, "", []string{"c"}))
+	r.NoError(visitAt(r.ctx, r.eng, earlier, "another", []string{"c"}))
 	r.Equal([]int{0, 0, 3}, r.byHour("", 3))
 	r.Equal([]int{0, 0, 1}, r.byHour("another", 3))
 	r.restart()
-	r.NoError(r.eng.Visit(r.ctx, earlier, "", []string{"d"}))
-	r.NoError(r.eng.Visit(r.ctx, earlier, "a third", []string{"d"}))
+	r.NoError(visitAt(r.ctx, r.eng, earlier, "", []string{"d"}))
+	r.NoError(visitAt(r.ctx, r.eng, earlier, "a third", []string{"d"}))
 	r.Equal([]int{0, 0, 4}, r.byHour("", 3))
 	r.Equal([]int{0, 0, 1}, r.byHour("a third", 3))
 }
@@ -156,7 +157,7 @@ func TestVisitorsWhileHoursEnd(t *testing.T) {
 		defer close(done)
 		for n := range 400 {
 			at := day.Add(time.Duration(n) * 3 * time.Minute)
-			if err := r.eng.Visit(r.ctx, at, "", []string{fmt.Sprint(n)}); err != nil {
+			if err := visitAt(r.ctx, r.eng, at, "", []string{fmt.Sprint(n)}); err != nil {
 				done <- err
 				return
 			}
@@ -177,4 +178,9 @@ func TestVisitorsWhileHoursEnd(t *testing.T) {
 		r.GreaterOrEqual(f.Total, least)
 	}
 	r.NoError(<-done)
+}
+
+func visitAt(ctx context.Context, e *Engine, at time.Time, name string, visitors []string) error {
+	_, err := e.Visit(ctx, at, name, visitors)
+	return err
 }

@@ -105,7 +105,7 @@ const perPartition = 6
 // Stats implements [rollcall.Admin]. Users are those seen or with marks,
 // whichever are more: there is no list of all. Memory is that of the servers,
 // with whatever else they hold.
-func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
+func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, error) {
 	st := rollcall.Stats{Engine: "redis", Partitions: len(e.roots), ClockOffset: e.ClockOffset()}
 	calls := make([]call, 0, perPartition*len(e.roots))
 	for p := range e.roots {
@@ -122,6 +122,10 @@ func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
 	if err != nil {
 		return st, err
 	}
+	hidden, err := e.leftOut(ctx, v)
+	if err != nil {
+		return st, err
+	}
 	for i := 0; i < len(out); i += perPartition {
 		seen, _ := out[i].AsInt64()
 		numbered, _ := out[i+1].AsInt64()
@@ -134,6 +138,7 @@ func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
 		edges, _ := fields[0].AsInt64() // nil if there was none yet
 		gaps, _ := fields[1].AsInt64()
 		names, _ := out[i+5].AsInt64()
+		seen, sessions = seen-hidden[i/perPartition][0], sessions-hidden[i/perPartition][1]
 		st.VisitNames += int(names)
 		st.Users += int(max(seen, numbered))
 		st.Known += int(seen)
@@ -144,6 +149,27 @@ func (e *Engine) Stats(ctx context.Context) (rollcall.Stats, error) {
 	}
 	err = e.memory(ctx, &st)
 	return st, err
+}
+
+// leftOut counts in each partition the last-seen times and the sessions of
+// invisible users, as far as the viewer is not told of them.
+func (e *Engine) leftOut(ctx context.Context, v rollcall.Viewer) ([][2]int64, error) {
+	counts := make([][2]int64, len(e.roots))
+	if v == rollcall.Truth {
+		return counts, nil
+	}
+	out, err := e.everywhere(ctx, 0, &e.scripts.hidden)
+	if err != nil {
+		return nil, err
+	}
+	for p, msg := range out {
+		n, err := msg.AsIntSlice()
+		if err != nil || len(n) != 2 {
+			return nil, damaged("the state of a partition")
+		}
+		counts[p] = [2]int64(n)
+	}
+	return counts, nil
 }
 
 // memory asks the servers.

@@ -275,10 +275,14 @@ func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (int
 // Readmit implements [rollcall.Archival].
 func (e *Engine) Readmit(ctx context.Context, all []rollcall.MonthMap) error {
 	byPart := make(map[int][]string)
+	kinds := make([]string, len(all))
+	for i, m := range all {
+		kinds[i] = m.Kind
+	}
+	if err := e.knowKinds(ctx, 0, kinds...); err != nil {
+		return err
+	}
 	for _, m := range all {
-		if err := e.knowKind(ctx, m.Kind); err != nil {
-			return err
-		}
 		p := e.partOf(m.User)
 		for _, day := range m.Month.Days(m.Days) {
 			byPart[p] = append(byPart[p], m.User, m.Kind, fmt.Sprint(int32(day)))

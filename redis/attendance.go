@@ -21,37 +21,24 @@ const markStep = 500
 
 // Mark implements [rollcall.Attendance].
 func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
-	for _, m := range marks {
-		if m.Kind != "" {
-			if err := e.knowKind(ctx, m.Kind); err != nil {
-				return 0, 0, err
-			}
+	kinds := make([]string, 0, 8)
+	for i, m := range marks {
+		if i == 0 || m.Kind != marks[i-1].Kind {
+			kinds = append(kinds, m.Kind)
 		}
 	}
-	var rest []rollcall.Mark // of scripts that need the default kind, and do not know it yet
-	knows := flag(e.kinds.has(rollcall.DefaultKind))
-	err = e.eachMark(ctx, at, in(0, &e.scripts.mark, knows), marks, func(some []int, msg rueidis.RedisMessage) error {
+	if err := e.knowKinds(ctx, at.UnixMilli(), kinds...); err != nil {
+		return 0, 0, err
+	}
+	err = e.eachMark(ctx, at, in(0, &e.scripts.mark), marks, func(_ []int, msg rueidis.RedisMessage) error {
 		n, err := msg.AsIntSlice()
-		switch {
-		case err == nil && len(n) == 2:
-			marked, already = marked+int(n[0]), already+int(n[1])
-		case err == nil && len(n) == 0:
-			for _, i := range some {
-				rest = append(rest, marks[i])
-			}
-		default:
+		if err != nil || len(n) != 2 {
 			return damaged("a count")
 		}
+		marked, already = marked+int(n[0]), already+int(n[1])
 		return nil
 	})
-	if err != nil || len(rest) == 0 {
-		return marked, already, err
-	}
-	if err := e.knowKind(ctx, rollcall.DefaultKind); err != nil {
-		return marked, already, err
-	}
-	more, stood, err := e.Mark(ctx, at, rest)
-	return marked + more, already + stood, err
+	return marked, already, err
 }
 
 // Unmark implements [rollcall.Attendance]. Who loses the mark of their first day

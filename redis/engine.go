@@ -85,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		root := fmt.Sprintf("%s:{%d}", o.Prefix, p)
 		e.roots, e.states = append(e.roots, root), append(e.states, root+":part")
 	}
-	e.kinds.known = make(map[string]bool)
+	e.kinds.known = make(map[string]int64)
 	e.departed.months = recall.New(o.Partitions, recallBudget)
 	e.beats.some = make(chan struct{}, 1)
 	if e.client, err = rueidis.NewClient(option); err != nil {

@@ -4,37 +4,158 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
 )
 
-// kindSet is the kinds of users that Redis is known to know.
+// The kinds are one set, rc:kinds, which keeps their number bounded. A server
+// remembers for a while which kinds it found there, so that most commands need
+// not ask. A kind that another server removed meanwhile is entered again by the
+// first command that names it after that.
+
+// kindsHold is how long a server takes a kind for known without asking.
+const kindsHold = 10 * time.Second
+
+// kindSet is the kinds that Redis is known to know.
 type kindSet struct {
 	mu    sync.RWMutex
-	known map[string]bool
+	known map[string]int64 // when that was found, ms
 }
 
-func (k *kindSet) has(kind string) bool {
+func (k *kindSet) has(kind string, now int64) bool {
+	if kind == rollcall.DefaultKind { // there always is room for it
+		return true
+	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return k.known[kind]
+	at, ok := k.known[kind]
+	return ok && at <= now && now < at+kindsHold.Milliseconds()
 }
 
-// knowKind makes a kind known, if there is room for one more.
-func (e *Engine) knowKind(ctx context.Context, kind string) error {
-	if e.kinds.has(kind) {
+// knowKinds makes kinds known, if there is room for all of them; "" is none.
+func (e *Engine) knowKinds(ctx context.Context, now int64, kinds ...string) error {
+	args := []string{fmt.Sprint(rollcall.MaxKinds - 1)} // one is the default kind's
+	for _, kind := range kinds {
+		if kind != "" && !e.kinds.has(kind, now) && !slices.Contains(args[1:], kind) {
+			args = append(args, kind)
+		}
+	}
+	if len(args) == 1 {
 		return nil
 	}
-	msg, err := e.one(ctx, 0, at(e.key("kinds"), &e.scripts.kinds, kind, fmt.Sprint(rollcall.MaxKinds)))
+	msg, err := e.one(ctx, 0, at(e.key("kinds"), &e.scripts.kinds, args...))
 	if err != nil {
 		return err
 	}
 	if n, err := msg.AsInt64(); err != nil || n == 0 {
-		return errors.Join(err, rollcall.Invalid("kind", "there are %d kinds already, the limit; %q would be one more", rollcall.MaxKinds, kind))
+		return errors.Join(err, rollcall.Invalid("kind", "there are %d kinds already, the limit; %q would be one more", rollcall.MaxKinds, args[1]))
 	}
 	e.kinds.mu.Lock()
 	defer e.kinds.mu.Unlock()
-	e.kinds.known[kind] = true
+	for _, kind := range args[1:] {
+		e.kinds.known[kind] = now
+	}
 	return nil
+}
+
+// Kinds implements [rollcall.Kinds].
+func (e *Engine) Kinds(ctx context.Context) ([]rollcall.KindUse, error) {
+	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed { return e.client.B().Smembers().Key(e.key("kinds")).Build() }))
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := msg.AsStrSlice()
+	if err != nil {
+		return nil, damaged("the kinds")
+	}
+	return e.usesOf(ctx, append(kinds, rollcall.DefaultKind))
+}
+
+// usesOf counts what is of kinds, and sorts them.
+func (e *Engine) usesOf(ctx context.Context, kinds []string) ([]rollcall.KindUse, error) {
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
+	out := make([]rollcall.KindUse, len(kinds))
+	for i, kind := range kinds {
+		out[i].Kind = kind
+	}
+	counts, err := e.everywhere(ctx, 0, &e.scripts.kindUse, kinds...)
+	if err != nil {
+		return nil, err
+	}
+	for _, msg := range counts {
+		n, err := msg.AsIntSlice()
+		if err != nil || len(n) != 2*len(kinds) {
+			return nil, damaged("the use of kinds")
+		}
+		for i := range out {
+			out[i].Users += int(n[2*i])
+			out[i].Sessions += int(n[2*i+1])
+		}
+	}
+	days, err := e.HotDays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a := e.settings.Archive; a != nil {
+		left, err := a.Departed(ctx)
+		if err != nil {
+			return nil, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the archive does not answer, and may have days of a kind", Err: err}
+		}
+		days = append(days, left...)
+	}
+	seen := make(map[rollcall.Departure]bool)
+	for _, d := range days {
+		d.Users = 0
+		i, ok := slices.BinarySearchFunc(out, d.Kind, func(k rollcall.KindUse, kind string) int { return strings.Compare(k.Kind, kind) })
+		if ok && !seen[d] {
+			seen[d] = true
+			out[i].Days++
+		}
+	}
+	return out, nil
+}
+
+// DeleteKind implements [rollcall.Kinds].
+func (e *Engine) DeleteKind(ctx context.Context, kind string) error {
+	if kind == rollcall.DefaultKind {
+		return &rollcall.Error{Code: rollcall.CodeConflict, Field: "kind", Detail: "this kind is always there"}
+	}
+	if err := e.refuseUsed(ctx, kind); err != nil {
+		return err
+	}
+	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+		return e.client.B().Srem().Key(e.key("kinds")).Member(kind).Build()
+	}))
+	if err != nil {
+		return err
+	}
+	e.kinds.mu.Lock()
+	delete(e.kinds.known, kind)
+	e.kinds.mu.Unlock()
+	if n, err := msg.AsInt64(); err != nil || n == 0 {
+		return errors.Join(err, rollcall.NotFound("kind"))
+	}
+	// What came between the question and the removal has the kind again.
+	if err := e.refuseUsed(ctx, kind); err != nil {
+		_, again := e.one(ctx, 0, plain(func() rueidis.Completed {
+			return e.client.B().Sadd().Key(e.key("kinds")).Member(kind).Build()
+		}))
+		return errors.Join(err, again)
+	}
+	return nil
+}
+
+func (e *Engine) refuseUsed(ctx context.Context, kind string) error {
+	use, err := e.usesOf(ctx, []string{kind})
+	if err == nil && !use[0].Unused() {
+		err = rollcall.KindInUseError(use[0])
+	}
+	return err
 }

@@ -21,8 +21,8 @@ func (e *Engine) Count(ctx context.Context, at time.Time, window time.Duration, 
 }
 
 // Known implements [rollcall.Presence].
-func (e *Engine) Known(ctx context.Context, at time.Time) (int, error) {
-	return e.sum(ctx, at, "-1", seconds(e.settings.Retention), "0")
+func (e *Engine) Known(ctx context.Context, at time.Time, v rollcall.Viewer) (int, error) {
+	return e.sum(ctx, at, "-1", seconds(e.settings.Retention), flag(v == rollcall.Public))
 }
 
 func (e *Engine) sum(ctx context.Context, at time.Time, args ...string) (int, error) {

@@ -35,6 +35,7 @@ type scripts struct {
 	announce, back, changed, recopy                   script
 	sets, dossier, enter                              script
 	page, narrow, recent                              script
+	hidden, unvisit, kindUse                          script
 	stamp, sweep, visit, visitors                     script
 	kinds, names, putKey, claim, unclaim, meta, probe script // not of a partition
 	all                                               []*script
@@ -51,12 +52,15 @@ func loadScripts() (*scripts, error) {
 		&s.beat:     "env event presence beat",
 		&s.count:    "env count",
 		&s.newest:   "env newest",
+		&s.hidden:   "env hidden",
+		&s.kindUse:  "env kinduse",
+		&s.unvisit:  "env unvisit",
 		&s.seen:     "env seen",
 		&s.sessions: "env event presence session cutoff sessions",
 		&s.clear:    "env event presence clear",
-		&s.user:     "env event presence user",
+		&s.user:     "env event presence ofkind user",
 		&s.unban:    "env event unban",
-		&s.erase:    "env event presence session cutoff day erase",
+		&s.erase:    "env event presence session cutoff day ofkind erase",
 		&s.redact:   "env redact",
 		&s.edges:    "env edge edges",
 		&s.loosen:   "env edge loosen",
@@ -101,7 +105,7 @@ func loadScripts() (*scripts, error) {
 		&s.probe:    "probe",
 		&s.sets:     "env set sets",
 		&s.dossier:  "env event session day dossier",
-		&s.enter:    "env event session day import",
+		&s.enter:    "env event session day ofkind import",
 	} {
 		for _, name := range strings.Fields(files) {
 			text, err := sources.ReadFile("lua/" + name + ".lua")

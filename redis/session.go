@@ -14,11 +14,6 @@ import (
 
 // Begin implements [rollcall.Sessions].
 func (e *Engine) Begin(ctx context.Context, at time.Time, b rollcall.Begin) (rollcall.Begun, error) {
-	if b.Session.Kind != "" {
-		if err := e.knowKind(ctx, b.Session.Kind); err != nil {
-			return rollcall.Begun{}, err
-		}
-	}
 	now := at.UnixMilli()
 	claimed, err := e.claim(ctx, now, &b)
 	if err != nil {
@@ -82,7 +77,7 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollc
 	c := in(e.partOf(s.User), &e.scripts.begin,
 		packPolicies(b.Policies.List()), s.User, string(b.BanKey[:]), s.Kind, s.Name, s.App, s.Device, s.DeviceID,
 		addrText(s.IP), packRest(s), tokenText(b.Token), random.text(), home.text(), day,
-		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(e.kinds.has(rollcall.DefaultKind)),
+		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(s.Kind == "" || e.kinds.has(s.Kind, now)),
 		packIDs(b.Evict), fmt.Sprint(rollcall.MaxConflicts))
 	c.once = b.Retry == nil
 	msg, err := e.confirmed(ctx, now, c)
@@ -107,8 +102,8 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollc
 		return out, limitError(reply[1:])
 	case "conflict":
 		return out, errRetryTaken()
-	case "kind": // asked for once in a server's life
-		if err := e.knowKind(ctx, rollcall.DefaultKind); err != nil {
+	case "kind": // nothing else refuses the login
+		if err := e.knowKinds(ctx, now, s.Kind); err != nil {
 			return out, err
 		}
 		return e.begin(ctx, now, b)

@@ -400,10 +400,8 @@ func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.D
 		if d.IsEmpty() {
 			continue
 		}
-		for _, kind := range d.Kinds() {
-			if err := e.knowKind(ctx, kind); err != nil {
-				return err
-			}
+		if err := e.knowKinds(ctx, now, d.Kinds()...); err != nil {
+			return err
 		}
 		for p, part := range e.split(d) {
 			calls, of = append(calls, in(p, &e.scripts.enter, part.arguments()...)), append(of, d.User)

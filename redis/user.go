@@ -53,7 +53,7 @@ func unpackUser(id string, reply []rueidis.RedisMessage) (rollcall.User, error) 
 func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollcall.UserPatch) (rollcall.User, error) {
 	args := []string{user}
 	if p.Kind != nil {
-		if err := e.knowKind(ctx, cmp.Or(*p.Kind, rollcall.DefaultKind)); err != nil {
+		if err := e.knowKinds(ctx, at.UnixMilli(), *p.Kind); err != nil {
 			return rollcall.User{}, err
 		}
 		args = append(args, "kind", *p.Kind)

@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -21,28 +21,35 @@ import (
 // truth is what the partitions have.
 
 // Visit implements [rollcall.Visits].
-func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors []string) error {
+func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors []string) (noted string, err error) {
 	if len(visitors) == 0 {
-		return e.open()
+		return name, e.open()
 	}
+	if done, err := e.visit(ctx, at, name, visitors, false); done || err != nil {
+		return name, err
+	}
+	entered, err := e.enterName(ctx, name)
+	if err == nil && !entered {
+		name = rollcall.VisitsOther
+		_, err = e.enterName(ctx, name)
+	}
+	if err == nil {
+		_, err = e.visit(ctx, at, name, visitors, true)
+	}
+	return name, err
+}
+
+// visit notes visitors of a name that is known, or has been entered just now;
+// false if it is neither.
+func (e *Engine) visit(ctx context.Context, at time.Time, name string, visitors []string, entered bool) (bool, error) {
 	hour, end := rollcall.HourOf(at, e.zone())
-	visit := func(entered bool) (bool, error) {
-		args := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
-		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(name), &e.scripts.visit, append(args, visitors...)...))
-		if err != nil {
-			return false, err
-		}
-		n, err := msg.AsInt64()
-		return n == 1, err
+	args := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
+	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(name), &e.scripts.visit, append(args, visitors...)...))
+	if err != nil {
+		return false, err
 	}
-	if done, err := visit(false); done || err != nil {
-		return err
-	}
-	if err := e.enterName(ctx, name); err != nil {
-		return err
-	}
-	_, err := visit(true)
-	return err
+	n, err := msg.AsInt64()
+	return n == 1, err
 }
 
 func (e *Engine) zone() *time.Location {
@@ -52,15 +59,14 @@ func (e *Engine) zone() *time.Location {
 	return e.settings.Location
 }
 
-func (e *Engine) enterName(ctx context.Context, name string) error {
-	msg, err := e.one(ctx, 0, at(e.key("names"), &e.scripts.names, name, fmt.Sprint(rollcall.MaxVisitNames)))
+// enterName enters a name among those known; false if it would be one too many.
+func (e *Engine) enterName(ctx context.Context, name string) (bool, error) {
+	msg, err := e.one(ctx, 0, at(e.key("names"), &e.scripts.names, name, fmt.Sprint(rollcall.MaxVisitNames), rollcall.VisitsOther))
 	if err != nil {
-		return err
+		return false, err
 	}
-	if n, err := msg.AsInt64(); err != nil || n == 0 {
-		return errors.Join(err, rollcall.Invalid("name", "there are %d names already, the limit; %q would be one more", rollcall.MaxVisitNames, name))
-	}
-	return nil
+	n, err := msg.AsInt64()
+	return n == 1, err
 }
 
 // forgetNames makes room for other names.
@@ -144,24 +150,52 @@ func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]stri
 }
 
 // VisitNames implements [rollcall.Visits].
-func (e *Engine) VisitNames(ctx context.Context) ([]string, error) {
+func (e *Engine) VisitNames(ctx context.Context) ([]rollcall.VisitName, error) {
 	calls := make([]call, len(e.roots))
 	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hkeys().Key(e.of(p, "names")).Build() })
+		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "lasts")).Build() })
 	}
 	out, err := e.do(ctx, 0, calls...)
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]struct{})
+	var names []rollcall.VisitName
 	for _, msg := range out {
-		some, err := msg.AsStrSlice()
+		lasts, err := msg.AsIntMap()
 		if err != nil {
 			return nil, damaged("the names of visits")
 		}
-		for _, n := range some {
-			names[n] = struct{}{}
+		for name, last := range lasts {
+			names = append(names, rollcall.VisitName{Name: name, Last: time.Unix(last, 0).UTC()})
 		}
 	}
-	return slices.Sorted(maps.Keys(names)), nil
+	slices.SortFunc(names, func(a, b rollcall.VisitName) int { return strings.Compare(a.Name, b.Name) })
+	return names, nil
+}
+
+// unvisitStep bounds the hours one script looks at.
+const unvisitStep = 500
+
+// DeleteVisitName implements [rollcall.Visits].
+func (e *Engine) DeleteVisitName(ctx context.Context, name string) error {
+	p := e.partOf(name)
+	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+		return e.client.B().Hexists().Key(e.of(p, "names")).Field(name).Build()
+	}))
+	if err != nil {
+		return err
+	}
+	if n, err := msg.AsInt64(); err != nil || n == 0 {
+		return errors.Join(err, rollcall.NotFound("name"))
+	}
+	for from := int64(0); from >= 0; {
+		msg, err := e.one(ctx, 0, in(p, &e.scripts.unvisit, name, fmt.Sprint(from), fmt.Sprint(unvisitStep)))
+		if err == nil {
+			from, err = msg.AsInt64()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return e.forgetNames(ctx, []string{name})
 }

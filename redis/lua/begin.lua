@@ -13,7 +13,7 @@
 -- ARGV[15]  day to mark, ''  for none
 -- ARGV[16]  retry key, '' for none   ARGV[17] request   ARGV[18] nonce
 -- ARGV[19]  how long a retry is answered, ms
--- ARGV[20]  1 if the default kind is known to all
+-- ARGV[20]  1 if the kind is known to all
 -- ARGV[21]  ids of sessions that end with the login, packed
 -- ARGV[22]  how many sessions in the way are named at most
 -- reply     {'ok', id, record, seen, expires, ids that made room}
@@ -21,7 +21,8 @@
 --           {'banned', ban} {'conflict'}
 --           {'limit', n, {id, app, device, seen} of the sessions in the way,
 --           newest login first}
---           {'kind'} if the default kind is needed and not known
+--           {'kind'} if the kind is not known and nothing else refuses the
+--           login
 --           {'cutoff'} if ends of the user have to be written first
 -- cost      O(log n), and O(sessions of the user · log n) if they reach a limit
 
@@ -53,7 +54,6 @@ local s = {
   kind = ARGV[5] ~= '' and ARGV[5] or record[1] or 'user',
 }
 local name = ARGV[6] ~= '' and ARGV[6] or record[2] or ''
-if s.kind == 'user' and ARGV[20] ~= '1' then return done({'kind'}) end
 s.rest = struct.pack('>Bc0', #name, name) .. ARGV[11]
 local policy = policyFor(policies, s.kind, s.app, s.device)
 s.idle, s.life = policy.idle, policy.life
@@ -131,6 +131,8 @@ local function sameDevice(other) return other.device == s.device end
 local function any() return true end
 if not makeRoom(policy.maxDevice, sameDevice) then return inTheWay(policy.maxDevice, sameDevice) end
 if not makeRoom(policy.max, any) then return inTheWay(policy.max, any) end
+
+if ARGV[20] ~= '1' then return done({'kind'}) end
 
 -- Ids made in one partition ascend, also within a millisecond.
 advance()

@@ -9,7 +9,14 @@
 local window, sec = tonumber(ARGV[2]), math.floor(at / 1000)
 if window < 0 then
   local line = math.max(1, sec - tonumber(ARGV[3]))
-  return done(call('ZCOUNT', key('seen'), line, '+inf') + call('ZCOUNT', key('seen'), '-inf', -line))
+  local n = call('ZCOUNT', key('seen'), line, '+inf') + call('ZCOUNT', key('seen'), '-inf', -line)
+  if ARGV[4] == '1' then
+    for _, user in ipairs(call('SMEMBERS', key('hidden'))) do
+      local last = math.abs(tonumber(call('ZSCORE', key('seen'), user) or 0))
+      if last >= line then n = n - 1 end
+    end
+  end
+  return done(n)
 end
 local line = since(window)
 local n = call('ZCOUNT', key('seen'), line, sec)

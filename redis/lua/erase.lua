@@ -31,6 +31,7 @@ call('SREM', key('told'), user)
 call('ZREM', key('leaving'), user)
 call('ZREM', key('seen'), user)
 call('SREM', key('hidden'), user)
+countKind(call('HGET', key('user:' .. user), 'kind'), -1)
 call('DEL', key('user:' .. user))
 local n = call('HGET', key('num'), user)
 if n then

@@ -45,7 +45,10 @@ if known() then return done(0) end
 advance()
 if user ~= '' then
   local name = key('user:' .. user)
-  if ARGV[3] ~= '' then call('HSET', name, 'kind', ARGV[3]) end
+  if ARGV[3] ~= '' then
+    call('HSET', name, 'kind', ARGV[3])
+    countKind(ARGV[3], 1)
+  end
   if ARGV[4] ~= '' then call('HSET', name, 'name', ARGV[4]) end
   if ARGV[5] == '1' then
     call('SADD', key('hidden'), user)

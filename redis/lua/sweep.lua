@@ -169,6 +169,7 @@ local function trimVisits()
     call('ZREM', key('hours'), hour)
     if call('HINCRBY', key('names'), name, -1) <= 0 then
       call('HDEL', key('names'), name)
+      call('HDEL', key('lasts'), name)
       nameless[#nameless + 1] = name
     end
   end

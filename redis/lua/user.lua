@@ -11,6 +11,10 @@ local before = invisible(user)
 advance()
 for i = 3, #ARGV, 2 do
   if ARGV[i] ~= 'invisible' then
+    if ARGV[i] == 'kind' then
+      countKind(call('HGET', name, 'kind'), -1)
+      countKind(ARGV[i + 1], 1)
+    end
     call('HSET', name, ARGV[i], ARGV[i + 1])
   elseif (ARGV[i + 1] == '1') ~= before then
     local online = settleUser(user)

@@ -10,5 +10,8 @@ local name, hour = ARGV[2], ARGV[3]
 if ARGV[5] ~= '1' and call('HEXISTS', key('names'), name) == 0 then return done(0) end
 local sketch = key('visits:' .. hour .. ':' .. name)
 for i = 6, #ARGV, 1000 do call('PFADD', sketch, unpack(ARGV, i, math.min(#ARGV, i + 999))) end
-if call('ZADD', key('hours'), ARGV[4], hour .. ':' .. name) == 1 then call('HINCRBY', key('names'), name, 1) end
+if call('ZADD', key('hours'), ARGV[4], hour .. ':' .. name) == 1 then
+  call('HINCRBY', key('names'), name, 1)
+  call('HSET', key('lasts'), name, math.max(tonumber(hour), tonumber(call('HGET', key('lasts'), name) or 0)))
+end
 return done(1)
