@@ -190,6 +190,7 @@ func (h *harness) publicly(users ...string) []any {
 }
 
 func invisibleMakesNoDifference(h *harness) {
+	h.fresh(rollcall.Options{AttendanceOn: rollcall.AttendManual}) // days do not hide
 	users := []string{"alice", "bob", "ghost", "shade"}
 	h.tick()
 	h.beat("ghost")

@@ -60,6 +60,7 @@ func (s *Server) gauges(ctx context.Context) engineMetrics {
 			m.add(v.name, v.help, prometheus.GaugeValue, v.value, nil)
 		}
 		m.add("outages_total", "Outages recorded.", prometheus.CounterValue, float64(stats.Outages), nil)
+		m.add("visits_other_total", "Calls for a name of visits that was one too many, counted under other.", prometheus.CounterValue, float64(stats.OtherVisits), nil)
 	}
 	if online, err := s.public.OnlineCount(ctx, 0); err == nil {
 		m.add("online_users", "Users online, by the default window.", prometheus.GaugeValue, float64(online), nil)

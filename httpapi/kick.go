@@ -80,15 +80,24 @@ func (s *Server) noteKick(ctx context.Context, k rollcall.Kick, res rollcall.End
 	}
 }
 
+// cutShortError is the error of a kick that had ended some sessions by then.
+type cutShortError struct {
+	err   error
+	ended int
+}
+
+func (e *cutShortError) Error() string { return e.err.Error() }
+func (e *cutShortError) Unwrap() error { return e.err }
+
 // cutShort tells the caller how far a kick got before it failed.
 func cutShort(err error, n int) error {
 	var e *rollcall.Error
-	if !errors.As(err, &e) || e.Code == rollcall.CodeInternal {
-		return err
+	if !errors.As(err, &e) {
+		e = &rollcall.Error{Code: rollcall.CodeInternal, Err: err}
 	}
 	told := *e
 	told.Detail = fmt.Sprintf("%s; %d sessions had been ended before", e.Detail, n)
-	return &told
+	return &cutShortError{&told, n}
 }
 
 func (b *kickRequest) domain() (rollcall.Kick, error) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 
 	"github.com/rollcall/rollcall"
@@ -18,6 +19,7 @@ type loginRequest struct {
 	IP        string            `json:"ip,omitempty" doc:"the end user's address, as the application sees it"`
 	UserAgent string            `json:"user_agent,omitempty" doc:"≤ 1024 bytes"`
 	Attrs     map[string]string `json:"attrs,omitempty" doc:"up to 16; keys ≤ 32, values ≤ 256 bytes, 2 KiB in all"`
+	Evict     []string          `json:"evict,omitempty" nullable:"false" maxItems:"100" doc:"ids of sessions of this user that end (replaced) if the login succeeds, such as some of the conflicts of a login that was refused with session_limit; others are ignored"`
 }
 
 type loginInput struct {
@@ -41,6 +43,8 @@ type endedByName struct {
 func (s *Server) registerLogin() {
 	login := op("POST /v1/sessions", "login", "Sessions", "Log a user in")
 	login.DefaultStatus = http.StatusCreated
+	login.Description = "Where the policy rejects a login past its limit, the answer is session_limit (409) with the sessions in the way as conflicts; " +
+		"the same login with evict ends the chosen ones in the same step, and nothing if it is refused again."
 	register(s, login, s.login)
 }
 
@@ -50,9 +54,15 @@ func (s *Server) login(ctx context.Context, in *loginInput) (loggedIn, error) {
 	if err != nil {
 		return loggedIn{}, err
 	}
+	evict := make([]rollcall.SessionID, len(b.Evict))
+	for i, text := range b.Evict {
+		if evict[i], err = rollcall.ParseSessionID(text); err != nil {
+			return loggedIn{}, rollcall.Invalid(fmt.Sprintf("evict[%d]", i), "%.40q is not a session id: one has 26 characters", text)
+		}
+	}
 	res, err := s.view(ctx).Login(ctx, rollcall.Login{
 		User: b.User, Kind: b.Kind, Name: b.Name, App: b.App, Device: b.Device, DeviceID: b.DeviceID,
-		IP: addr, UserAgent: b.UserAgent, Attrs: b.Attrs,
+		IP: addr, UserAgent: b.UserAgent, Attrs: b.Attrs, Evict: evict,
 		RetryKey: in.IdempotencyKey, RetryScope: callerOf(ctx).key.ID,
 	})
 	if err != nil {

@@ -64,11 +64,30 @@ type problem struct {
 	Cause  rollcall.Cause `json:"cause,omitempty" doc:"how the session ended"`
 	Reason string         `json:"reason,omitempty" doc:"the reason given for the end or the ban"`
 
+	Conflicts []conflict `json:"conflicts,omitempty" nullable:"false" doc:"with session_limit: the sessions in the way of the login, newest first, up to 100"`
+	Ended     int        `json:"ended,omitempty" doc:"how many sessions a kick had ended before it was cut short"`
+
 	retryAfter time.Duration
+}
+
+// conflict is a session in the way of a login.
+type conflict struct {
+	ID      rollcall.SessionID `json:"id"`
+	App     string             `json:"app"`
+	Device  string             `json:"device"`
+	LoginAt instant            `json:"login_at"`
+	SeenAt  instant            `json:"seen_at"`
+}
+
+func conflictOf(c rollcall.Conflict) conflict {
+	return conflict{ID: c.ID, App: c.App, Device: c.Device, LoginAt: instantOf(c.LoginAt), SeenAt: instantOf(c.SeenAt)}
 }
 
 func newProblem(e *rollcall.Error) *problem {
 	p := &problem{Detail: e.Detail, Code: e.Code, Field: e.Field, Cause: e.Cause, Reason: e.Reason}
+	if len(e.Conflicts) > 0 {
+		p.Conflicts = each(e.Conflicts, conflictOf)
+	}
 	p.Status, p.Title = statusOf(e.Code)
 	if p.Code == codeMethod {
 		p.Code = rollcall.CodeInvalidArgument
@@ -129,6 +148,9 @@ func (s *Server) problemOf(ctx context.Context, err error) *problem {
 		e = &rollcall.Error{Code: rollcall.CodeInternal, Err: err}
 	}
 	p = newProblem(e)
+	if cut := (*cutShortError)(nil); errors.As(err, &cut) {
+		p.Ended = cut.ended
+	}
 	if retry := (*retryError)(nil); errors.As(err, &retry) {
 		p.retryAfter = retry.after
 	}

@@ -119,6 +119,7 @@ func TestOnlyAdministratorsMay(t *testing.T) {
 	admin := []string{
 		"POST /v1/online/clear", "DELETE /v1/users/{user}", "PUT /v1/bans/{user}", "DELETE /v1/bans/{user}",
 		"GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}", "GET /v1/archive/runs", "POST /v1/archive/runs",
+		"GET /v1/kinds", "DELETE /v1/kinds/{kind}", "GET /v1/visits/names", "DELETE /v1/visits/names/{name}",
 	}
 	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /openapi-3.0.json", "GET /docs"}
 	for _, r := range httpapi.Routes() {

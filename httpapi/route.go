@@ -104,6 +104,10 @@ func Routes() []Route {
 
 		{Method: "POST", Path: "/v1/visits", Needs: AccessWriter, Batch: true},
 		{Method: "GET", Path: "/v1/visits", Needs: AccessReader},
+		{Method: "GET", Path: "/v1/visits/names", Needs: AccessAdmin},
+		{Method: "DELETE", Path: "/v1/visits/names/{name}", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/kinds", Needs: AccessAdmin},
+		{Method: "DELETE", Path: "/v1/kinds/{kind}", Needs: AccessAdmin},
 
 		{Method: "GET", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/keys", Needs: AccessAdmin},

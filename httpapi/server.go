@@ -92,6 +92,7 @@ func (s *Server) registerAll() {
 	s.registerFigures()
 	s.registerCohorts()
 	s.registerVisits()
+	s.registerNames()
 	s.registerKeys()
 	s.registerArchive()
 	s.registerStats()

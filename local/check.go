@@ -363,7 +363,10 @@ func (c *checker) visits() {
 			c.fault(k, "is no name and hour of visits")
 			return
 		}
-		if names[name] = true; len(names) > rollcall.MaxVisitNames {
+		if name != rollcall.VisitsOther { // it always has room
+			names[name] = true
+		}
+		if len(names) > rollcall.MaxVisitNames {
 			c.fault(k, "visits of %q, which is one name too many", name)
 			delete(names, name)
 		}
