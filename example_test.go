@@ -79,6 +79,35 @@ func ExampleRoll_Login() {
 	// 1h0m0s
 }
 
+// A policy may reject logins past its limit. The refusal names the sessions in
+// the way, so that the user can choose which one to sign out.
+func ExampleRoll_Login_evict() {
+	ctx := context.Background()
+	policies, err := rollcall.NewPolicies(rollcall.Policy{MaxSessions: 1, Overflow: rollcall.Reject})
+	if err != nil {
+		panic(err)
+	}
+	roll, _ := exampleRoll(rollcall.Options{Policies: policies})
+	if _, err := roll.Login(ctx, rollcall.Login{User: "alice", Device: "tv"}); err != nil {
+		panic(err)
+	}
+
+	login := rollcall.Login{User: "alice", Device: "web"}
+	_, err = roll.Login(ctx, login)
+	var refused *rollcall.Error
+	if errors.As(err, &refused) && refused.Code == rollcall.CodeSessionLimit {
+		for _, s := range refused.Conflicts {
+			fmt.Println("in the way:", s.Device)
+			login.Evict = append(login.Evict, s.ID) // the user's choice
+		}
+	}
+	in, err := roll.Login(ctx, login)
+	fmt.Println(in.Session.Device, len(in.Ended), in.Ended[0].Cause, err)
+	// Output:
+	// in the way: tv
+	// web 1 replaced <nil>
+}
+
 // Who was seen within the window is online, to the second.
 func ExampleRoll_OnlineCount() {
 	ctx := context.Background()
