@@ -105,6 +105,9 @@ func (l *eventLog) applied(first, record uint64) {
 	defer l.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(l.inFlight, first, func(f flight, first uint64) int { return cmp.Compare(f.first, first) })
 	l.inFlight[i].record = record
+	if l.store.o.InMemory { // nothing is ever more durable than this
+		l.durable = max(l.durable, record)
+	}
 	if i == 0 {
 		l.land()
 	}
