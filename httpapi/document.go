@@ -73,9 +73,9 @@ func describeAccess(about string, route *Route) string {
 var (
 	mayFindNothing = []string{
 		"get-session", "update-session", "end-session", "rotate-session", "kick", "end-my-session", "get-ban", "lift-ban",
-		"remove-friend", "revoke-key", "list-archive-runs", "start-archive-run",
+		"remove-friend", "revoke-key", "list-archive-runs", "start-archive-run", "delete-kind", "delete-visit-name",
 	}
-	mayContradict  = []string{"login", "create-key", "start-archive-run"}
+	mayContradict  = []string{"login", "create-key", "start-archive-run", "delete-kind"}
 	askNoEngine    = []string{"healthz", "openapi", "openapi-3-0", "docs"}
 	errorResponses = map[int]string{
 		http.StatusBadRequest:            "BadRequest",
