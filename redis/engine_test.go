@@ -188,10 +188,10 @@ func (d directory) Open() (rollcall.Engine, error) { return local.Open(d.path, l
 func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.TempDir(), "store")} }
 
 // TestTransfer moves everything to another Redis, to an embedded engine and back.
+// Both stores have as many partitions, as bans of erased users go by them.
 func TestTransfer(t *testing.T) {
 	url := shared(t).Server(t).URL()
-	redises := on(url, redis.DefaultPartitions)
-	t.Run("redis to redis", func(t *testing.T) { enginetest.RunTransfer(t, redises, redises) })
-	t.Run("embedded to redis", func(t *testing.T) { enginetest.RunTransfer(t, embedded, redises) })
-	t.Run("redis to embedded", func(t *testing.T) { enginetest.RunTransfer(t, redises, embedded) })
+	t.Run("redis to redis", func(t *testing.T) { enginetest.RunTransfer(t, on(url, 8), on(url, 8)) })
+	t.Run("embedded to redis", func(t *testing.T) { enginetest.RunTransfer(t, embedded, on(url, redis.DefaultPartitions)) })
+	t.Run("redis to embedded", func(t *testing.T) { enginetest.RunTransfer(t, on(url, redis.DefaultPartitions), embedded) })
 }
