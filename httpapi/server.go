@@ -72,7 +72,10 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 	for _, op := range operations(s.api.OpenAPI()) {
 		s.gateOf(op.Method + " " + op.Path).learn(op)
 	}
-	return s, s.document()
+	if err := s.document(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *Server) registerAll() {
