@@ -67,7 +67,8 @@ func (s *Server) streamBeats(w http.ResponseWriter, r *http.Request) {
 		body.stream = true
 	}
 	in := beatStream{chunk: make([]byte, beatChunk)}
-	beat := func(users []string) error { return s.view(r.Context()).Beat(r.Context(), users...) }
+	ctx := r.Context()
+	beat := func(users []string) error { return s.view(ctx).Beat(ctx, users...) }
 	if err := in.run(r.Body, beat); err != nil {
 		s.fail(w, r, err)
 		return

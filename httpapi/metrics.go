@@ -122,7 +122,8 @@ func (s *Server) registerMetrics() {
 
 // metrics shows the registry, and what the engine holds.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	text, err := s.page.text(func() ([]byte, error) { return s.gather(r.Context()) })
+	ctx := r.Context()
+	text, err := s.page.text(func() ([]byte, error) { return s.gather(ctx) })
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -60,8 +60,9 @@ func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, unauthenticated("this needs the token of a session, as Authorization: Bearer rct_… or as token in the body"))
 		return
 	}
+	ctx := r.Context()
 	live, err := s.ofSession(token, func() (rollcall.Session, error) {
-		live, err := s.roll.Touch(r.Context(), rollcall.SessionRef{Token: token})
+		live, err := s.roll.Touch(ctx, rollcall.SessionRef{Token: token})
 		return live, s.failure(c, err)
 	})
 	if err != nil {

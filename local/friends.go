@@ -271,8 +271,12 @@ func (e *Engine) FriendRoom(_ context.Context, user string, friends []string) (s
 	locked := e.partitionsOf(append(slices.Clone(friends), user))
 	for _, p := range locked {
 		p.mu.RLock()
-		defer p.mu.RUnlock()
 	}
+	defer func() {
+		for _, p := range locked {
+			p.mu.RUnlock()
+		}
+	}()
 	standing, room = make([]bool, len(friends)), rollcall.MaxFriends
 	p := e.partitionOf(user)
 	n, ok := p.find(user)

@@ -229,7 +229,7 @@ func (e *Engine) deleteKind(kind string) error {
 	if err = errors.Join(err, b.DeleteRange(figures, figures.after(), nil)); err == nil {
 		err = e.store.queue(b)
 	}
-	if err = errors.Join(err, b.Close()); err != nil {
+	if err := errors.Join(err, b.Close()); err != nil {
 		return err
 	}
 	for _, p := range e.parts {

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"log"
+	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/time/rate"
@@ -13,22 +13,23 @@ import (
 // much that is, as each handshake that fails is a line: so lines come up to a
 // rate, and the next one tells how many were left out.
 type boundedLog struct {
-	log     *slog.Logger
+	slog.Handler
 	allowed *rate.Limiter
 	leftOut atomic.Int64
 }
 
-func newBoundedLog(l *slog.Logger) *log.Logger {
+func newBoundedLog(l *slog.Logger) *boundedLog {
 	const perSecond, burst = 0.2, 10
-	return log.New(&boundedLog{log: l, allowed: rate.NewLimiter(perSecond, burst)}, "", 0)
+	return &boundedLog{Handler: l.Handler(), allowed: rate.NewLimiter(perSecond, burst)}
 }
 
-// Write implements io.Writer; each call is a line.
-func (b *boundedLog) Write(line []byte) (int, error) {
+// Handle implements [slog.Handler].
+func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	if !b.allowed.Allow() {
 		b.leftOut.Add(1)
-		return len(line), nil
+		return nil
 	}
-	b.log.Warn("connection", "problem", string(bytes.TrimSpace(line)), "lines_left_out", b.leftOut.Swap(0))
-	return len(line), nil
+	line := slog.NewRecord(r.Time, r.Level, "connection", r.PC)
+	line.Add("problem", strings.TrimSpace(r.Message), "lines_left_out", b.leftOut.Swap(0))
+	return b.Handler.Handle(ctx, line)
 }

@@ -110,7 +110,8 @@ func (l *connections) admit(c *connection) (victim *connection, ok bool) {
 
 func oldest(waiting *queue.List) *connection {
 	if front := waiting.Front(); front != nil {
-		return front.Value.(*connection) //nolint:forcetypeassert // the lists hold nothing else
+		c, _ := front.Value.(*connection) // the lists hold nothing else
+		return c
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ var errStoppedOpening = errors.New("told to stop while the data was being opened
 // must not keep the process from stopping.
 func (s *server) openUntil(ctx context.Context) error {
 	opened := make(chan error, 1)
-	go func() { opened <- s.open() }()
+	go func() { opened <- s.open() }() //nolint:contextcheck // the embedded engine cannot be cut short while it opens
 	select {
 	case err := <-opened:
 		return err
@@ -178,7 +178,7 @@ func newHTTPServer(handler http.Handler, log *slog.Logger, l *connections) *http
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          newBoundedLog(log),
+		ErrorLog:          slog.NewLogLogger(newBoundedLog(log), slog.LevelWarn),
 		ConnState:         l.changed,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          100,

@@ -19,7 +19,8 @@ func (c *config) keyPair() (*keyPair, error) {
 		return nil, nil //nolint:nilnil // no certificate is not an error
 	}
 	out := &keyPair{certFile: c.tlsCert, keyFile: c.tlsKey}
-	return out, out.load()
+	err := out.load()
+	return out, err
 }
 
 // load reads the files. After an error the pair before it stays in use.

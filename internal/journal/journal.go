@@ -158,7 +158,8 @@ func Start(o Options, r Report, next uint64) (*Journal, error) {
 
 // newPending returns an empty queue. mu must be held.
 func (j *Journal) newPending() *pending {
-	buf := append(j.spare[:0], make([]byte, groupHead)...)
+	buf := j.spare[:0]
+	buf = append(buf, make([]byte, groupHead)...)
 	j.spare = nil
 	return &pending{buf: buf, first: j.last + 1, done: make(chan struct{})}
 }
