@@ -186,7 +186,7 @@ func (s *server) requireCollege(want college) {
 	s.t.Helper()
 	ask := func(path string, v any) {
 		s.t.Helper()
-		path = fmt.Sprintf("/v1/attendance/%s&from=%s&to=%s", path, want.First, want.Last)
+		path = fmt.Sprintf("/v1/attendance/%sfrom=%s&to=%s", path+separator(path), want.First, want.Last)
 		s.get(v, request{method: "GET", path: path}, http.StatusOK)
 	}
 	requireSeries(s.t, ask, want)
@@ -268,7 +268,7 @@ func requireUsers(t *testing.T, ask func(string, any), want college) {
 	var sticky struct {
 		Users map[string]int `json:"users_by_active_days"`
 	}
-	ask("stickiness?kind=", &sticky)
+	ask("stickiness?", &sticky)
 	require.Equal(t, want.Active, sticky.Users)
 
 	require.NotEmpty(t, want.Users)
@@ -277,8 +277,16 @@ func requireUsers(t *testing.T, ask func(string, any), want college) {
 			Days  []string
 			Count int
 		}
-		ask("users/"+user+"?kind=", &got)
+		ask("users/"+user+"?", &got)
 		require.Equal(t, days, got.Days, user)
 		require.Equal(t, len(days), got.Count)
 	}
+}
+
+// separator is what stands between a path and the next query parameter.
+func separator(path string) string {
+	if strings.HasSuffix(path, "?") {
+		return ""
+	}
+	return "&"
 }
