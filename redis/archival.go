@@ -262,8 +262,12 @@ func (e *Engine) Depart(ctx context.Context, kind string, day rollcall.Day) (int
 	e.departed.outdated()
 	users, left := 0, err == nil
 	for _, msg := range messages {
-		n, err := msg.AsInt64()
-		if err != nil {
+		n, wrong := msg.AsInt64()
+		switch {
+		case wrong == nil:
+		case err != nil:
+			continue // it was not answered
+		default:
 			return users, false, damaged("a count")
 		}
 		left = left && n >= 0

@@ -27,6 +27,9 @@ func (e *Engine) Known(ctx context.Context, at time.Time, v rollcall.Viewer) (in
 
 func (e *Engine) sum(ctx context.Context, at time.Time, args ...string) (int, error) {
 	out, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.count, args...)
+	if err != nil {
+		return 0, err
+	}
 	total := 0
 	for _, msg := range out {
 		n, err := msg.AsInt64()
@@ -35,7 +38,7 @@ func (e *Engine) sum(ctx context.Context, at time.Time, args ...string) (int, er
 		}
 		total += int(n)
 	}
-	return total, err
+	return total, nil
 }
 
 // Status implements [rollcall.Presence].
