@@ -444,7 +444,9 @@ type Transfer interface {
 	Export(ctx context.Context, now time.Time, visit func(Dossier) error) error
 
 	// Import enters dossiers, at most MaxDossiers, each atomically, and appends
-	// no event. Afterwards every read answers as it did in the engine they come
+	// no event. (The distributed engine enters one with very many entries in
+	// several steps. If that is cut short, the same import may be repeated.)
+	// Afterwards every read answers as it did in the engine they come
 	// from: ids and tokens, times, and deadlines to the millisecond. A deadline
 	// that has passed meanwhile has passed. One that an outage had put off, so
 	// that ExpiresAt is later than SeenAt and Idle say, stays put off until the

@@ -28,7 +28,8 @@ type scripts struct {
 	begin, touch, lookup, change, finish, drain       script
 	beat, count, newest, seen, sessions               script
 	clear, user, unban, erase, redact                 script
-	edges, loosen, name, befriend, stage, swap        script
+	edges, loosen, foresee, name, befriend            script
+	stage, swap                                       script
 	unfriend, disown, loose, unname, tidy             script
 	mark, unmark, days, attended, allHot              script
 	closed, close, maps, settle, depart, readmit      script
@@ -44,26 +45,27 @@ type scripts struct {
 func loadScripts() (*scripts, error) {
 	s := &scripts{}
 	for into, files := range map[*script]string{
-		&s.begin:    "env event presence session day policy begin",
-		&s.touch:    "env event presence session policy touch",
+		&s.begin:    "env bytes event presence session day policy begin",
+		&s.touch:    "env bytes event presence session policy touch",
 		&s.lookup:   "env event session lookup",
 		&s.change:   "env event session change",
-		&s.finish:   "env event presence session cutoff finish",
-		&s.beat:     "env event presence beat",
+		&s.finish:   "env bytes event presence session cutoff finish",
+		&s.beat:     "env bytes event presence beat",
 		&s.count:    "env count",
-		&s.newest:   "env newest",
+		&s.newest:   "env bytes newest",
 		&s.hidden:   "env hidden",
 		&s.kindUse:  "env kinduse",
 		&s.unvisit:  "env unvisit",
 		&s.seen:     "env seen",
-		&s.sessions: "env event presence session cutoff sessions",
-		&s.clear:    "env event presence clear",
-		&s.user:     "env event presence ofkind user",
+		&s.sessions: "env bytes event presence session cutoff sessions",
+		&s.clear:    "env bytes event presence clear",
+		&s.user:     "env bytes event presence ofkind user",
 		&s.unban:    "env event unban",
-		&s.erase:    "env event presence session cutoff day ofkind erase",
+		&s.erase:    "env bytes event presence session cutoff day ofkind erase",
 		&s.redact:   "env redact",
 		&s.edges:    "env edge edges",
 		&s.loosen:   "env edge loosen",
+		&s.foresee:  "env edge foresee",
 		&s.name:     "env name",
 		&s.befriend: "env edge befriend",
 		&s.stage:    "env stage",
@@ -88,12 +90,12 @@ func loadScripts() (*scripts, error) {
 		&s.allHot:   "env day allhot",
 		&s.announce: "env event announce",
 		&s.attended: "env day attended",
-		&s.page:     "env event presence session cutoff page",
-		&s.narrow:   "env event presence session cutoff narrow",
-		&s.recent:   "env event presence session cutoff recent",
+		&s.page:     "env bytes event presence session cutoff page",
+		&s.narrow:   "env bytes event presence session cutoff narrow",
+		&s.recent:   "env bytes event presence session cutoff recent",
 		&s.stamp:    "env stamp",
-		&s.drain:    "env event presence session cutoff drain",
-		&s.sweep:    "env event presence session cutoff sweep",
+		&s.drain:    "env bytes event presence session cutoff drain",
+		&s.sweep:    "env bytes event presence session cutoff sweep",
 		&s.visit:    "env visit",
 		&s.visitors: "env visitors",
 		&s.kinds:    "kinds",

@@ -88,17 +88,17 @@ else
     named[same] = nil
   end
   for sid in pairs(named) do asked[#asked + 1] = mine(sid) end
-  table.sort(asked, function(a, b) return a.id < b.id end)
+  table.sort(asked, function(a, b) return isBefore(a.id, b.id) end)
 end
 for _, other in ipairs(asked) do evict[#evict + 1] = other end
 table.sort(others, function(a, b)
   if policy.overflow == EVICT_IDLE and a.seen ~= b.seen then return a.seen < b.seen end
-  return a.id < b.id
+  return isBefore(a.id, b.id)
 end)
 
 -- inTheWay refuses the login and names the sessions that a limit counts.
 local function inTheWay(limit, counts)
-  table.sort(others, function(a, b) return a.id > b.id end)
+  table.sort(others, function(a, b) return isBefore(b.id, a.id) end)
   local reply = {'limit', limit}
   for _, other in ipairs(others) do
     if #reply - 2 >= tonumber(ARGV[22]) then break end
@@ -138,7 +138,7 @@ if ARGV[20] ~= '1' then return done({'kind'}) end
 advance()
 local begins = struct.pack('>I6', at) .. ARGV[13]
 local newest = call('HGET', part, 'newest')
-if newest and begins <= newest and string.sub(begins, 1, 6) == string.sub(newest, 1, 6) then
+if newest and not isBefore(newest, begins) and string.sub(begins, 1, 6) == string.sub(newest, 1, 6) then
   local high, low = struct.unpack('>I4I4', newest, 7)
   low = low + 1
   if low > 4294967295 then high, low = high + 1, 0 end
@@ -156,13 +156,7 @@ for i, other in ipairs(evict) do
   finish(other, at, 'replaced')
 end
 gone = table.concat(gone)
-call('SET', key('s:' .. s.id), s.blob)
-call('SET', key('tok:' .. s.token), s.id)
-call('ZADD', key('login'), s.login, s.id)
-call('ZADD', key('u:' .. user), s.login, s.id)
-if s.deviceID ~= '' then call('HSET', key('d:' .. user), s.deviceID, s.id) end
-index(s, 'ZADD')
-place(s)
+store(s)
 emit('log', SESSION_STARTED, user, {sid = s.id})
 hear({user})
 if ARGV[15] ~= '' then mark(number(user), s.kind, ARGV[15]) end

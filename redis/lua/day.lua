@@ -2,15 +2,27 @@
 -- was first seen on, of the kind and of all, and the note that the map of the
 -- user's month has changed since it was archived.
 
+-- What a script has found out, so that it need not ask again.
+local numbers -- how many have been given
+local noneFree = false
+local bitmaps = {} -- name of a set -> whether it is a bitmap
+
+local function numbersGiven()
+  numbers = numbers or tonumber(call('HGET', part, 'numbers') or 0)
+  return numbers
+end
+
 -- number returns the user's number, giving them one if need be.
 local function number(user)
   local n = call('HGET', key('num'), user)
   if n then return tonumber(n) end
-  n = call('SPOP', key('free'))
+  n = not noneFree and call('SPOP', key('free'))
   if n then
     n = tonumber(n)
   else
-    n = call('HINCRBY', part, 'numbers', 1) - 1
+    noneFree = true
+    numbers = call('HINCRBY', part, 'numbers', 1)
+    n = numbers - 1
   end
   call('HSET', key('num'), user, n)
   call('HSET', key('ids:' .. math.floor(n / 64)), n, user)
@@ -19,27 +31,36 @@ end
 
 -- A set of numbers is a set while that is smaller: up to 512 members in 4 bytes
 -- each, past that in some 56; a bitmap takes a bit for each number there is.
-local function dense(members, numbers)
-  if members <= 512 then return members * 32 > numbers end
-  return members * 448 > numbers
+local function dense(members, given)
+  if members <= 512 then return members * 32 > given end
+  return members * 448 > given
 end
 
-local function isBitmap(name) return call('TYPE', name).ok == 'string' end
+local function isBitmap(name)
+  if bitmaps[name] == nil then bitmaps[name] = call('TYPE', name).ok == 'string' end
+  return bitmaps[name]
+end
+
+local function remove(name)
+  call('DEL', name)
+  bitmaps[name] = nil
+end
 
 -- add puts a number into a set and counts it in an index of such sets; false if
 -- it was there.
 local function add(name, index, field, n)
   if isBitmap(name) then
     if call('SETBIT', name, n, 1) == 1 then return false end
-  else
-    if call('SADD', name, n) == 0 then return false end
-    if dense(call('SCARD', name), tonumber(call('HGET', part, 'numbers') or 0)) then
-      local members = call('SMEMBERS', name)
-      call('DEL', name)
-      for _, m in ipairs(members) do call('SETBIT', name, m, 1) end
-    end
+    call('HINCRBY', index, field, 1)
+    return true
   end
-  call('HINCRBY', index, field, 1)
+  if call('SADD', name, n) == 0 then return false end
+  if dense(call('HINCRBY', index, field, 1), numbersGiven()) then
+    local members = call('SMEMBERS', name)
+    call('DEL', name)
+    for _, m in ipairs(members) do call('SETBIT', name, m, 1) end
+    bitmaps[name] = true
+  end
   return true
 end
 
@@ -55,7 +76,7 @@ local function take(name, index, field, n)
   if isBitmap(name) then call('SETBIT', name, n, 0) else call('SREM', name, n) end
   if call('HINCRBY', index, field, -1) <= 0 then
     call('HDEL', index, field)
-    call('DEL', name)
+    remove(name)
   end
   return true
 end
@@ -83,8 +104,12 @@ local function first(kind, n)
   return #b == 4 and struct.unpack('>I4', b) - 1 or -1
 end
 
+local hasFirsts = {} -- kinds that this script has entered
+
 local function setFirst(kind, n, day)
   call('SETRANGE', key('first:' .. kind), n * 4, struct.pack('>I4', day + 1))
+  if hasFirsts[kind] then return end
+  hasFirsts[kind] = true
   call('SADD', key('firsts'), kind)
 end
 
@@ -94,10 +119,18 @@ local function notLaterThan(kind, n, day)
 end
 
 -- reopen drops the figures of closed days that a mark on a day is part of.
+local noneClosed
+
 local function reopen(kind, day)
   local closed = key('closed')
-  if call('EXISTS', closed) == 0 then return end
-  for d = day, day + 30 do call('HDEL', closed, kind .. ':' .. d, ':' .. d) end
+  if noneClosed == nil then noneClosed = call('EXISTS', closed) == 0 end
+  if noneClosed then return end
+  local fields = {}
+  for d = day, day + 30 do
+    fields[#fields + 1] = kind .. ':' .. d
+    fields[#fields + 1] = ':' .. d
+  end
+  call('HDEL', closed, unpack(fields))
 end
 
 -- renew gives a field of the partition the time in microseconds, so that no value
@@ -212,8 +245,10 @@ local function release(user, n)
     for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind)) end
     call('DEL', key('firsts'), key('free'), key('away'), key('gone'), key('closed'))
     call('HDEL', part, 'numbers')
+    numbers, hasFirsts = nil, {}
   else
     call('SADD', key('free'), n)
+    noneFree = false
   end
 end
 

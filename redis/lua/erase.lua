@@ -32,7 +32,7 @@ call('ZREM', key('leaving'), user)
 call('ZREM', key('seen'), user)
 call('SREM', key('hidden'), user)
 countKind(call('HGET', key('user:' .. user), 'kind'), -1)
-call('DEL', key('user:' .. user))
+call('DEL', key('user:' .. user), key('half:' .. user))
 local n = call('HGET', key('num'), user)
 if n then
   n = tonumber(n)

@@ -51,7 +51,7 @@ local function candidates()
       chunk = call('ZRANGEBYSCORE', base, from, to, 'LIMIT', offset, ask)
     end
     for _, sid in ipairs(chunk) do
-      if #out < most and (behind == '' or (down and sid < behind) or (not down and sid > behind)) then out[#out + 1] = sid end
+      if #out < most and (behind == '' or (down and isBefore(sid, behind)) or (not down and isBefore(behind, sid))) then out[#out + 1] = sid end
     end
     if #chunk < ask then break end
     offset = offset + ask

@@ -24,7 +24,7 @@ while want > 0 do
   local chunk = call('ZREVRANGEBYSCORE', key('seen'), from, line, 'WITHSCORES', 'LIMIT', offset, ask)
   for i = 1, #chunk, 2 do
     local user, last = chunk[i], tonumber(chunk[i + 1])
-    if want > 0 and not hidden[user] and (behind == '' or last < from or user < behind) then
+    if want > 0 and not hidden[user] and (behind == '' or last < from or isBefore(user, behind)) then
       out[#out + 1] = user
       out[#out + 1] = last
       want = want - 1

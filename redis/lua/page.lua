@@ -47,7 +47,7 @@ while want > 0 do
     chunk = call('ZRANGEBYSCORE', order, low, high, 'LIMIT', offset, ask)
   end
   for _, sid in ipairs(chunk) do
-    if want > 0 and not skip[sid] and (behind == '' or (down and sid < behind) or (not down and sid > behind)) then
+    if want > 0 and not skip[sid] and (behind == '' or (down and isBefore(sid, behind)) or (not down and isBefore(behind, sid))) then
       out[#out + 1] = sid
       want = want - 1
     end

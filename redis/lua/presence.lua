@@ -1,4 +1,5 @@
--- Who was seen when, and what of it has been announced. Needs event.lua.
+-- Who was seen when, and what of it has been announced. Needs bytes.lua and
+-- event.lua.
 --
 -- Silence is announced by sweeps, in the order of last signs of life: up to the
 -- second silent, and of that second up to the user quiet. Two kinds of users
@@ -7,15 +8,6 @@
 -- told     a set of users whose silence was announced before its turn
 -- leaving  a zset of users who logged out, by the instant (ms) at which they are
 --          announced offline unless they are heard before
-
--- isBefore compares users by their bytes, whatever the server's locale.
-local function isBefore(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x < y end
-  end
-  return #a < #b
-end
 
 -- isAnnounced reports whether the user stands as offline in the events. last is
 -- when they were last seen, 0 for never, negative if gone.

@@ -32,7 +32,7 @@ local function take(order, into)
     local chunk = call('ZREVRANGEBYSCORE', order, from, '-inf', 'WITHSCORES', 'LIMIT', offset, ask)
     for i = 1, #chunk, 2 do
       local sid, seen = chunk[i], tonumber(chunk[i + 1])
-      if left > 0 and not hidden[sid] and (behind == '' or seen < tonumber(from) or sid < behind) then
+      if left > 0 and not hidden[sid] and (behind == '' or seen < tonumber(from) or isBefore(sid, behind)) then
         into[#into + 1] = {sid, seen}
         left = left - 1
       end
@@ -46,7 +46,7 @@ local found = {}
 for _, idle in ipairs(call('SMEMBERS', key('idles'))) do take(key('idle:' .. idle), found) end
 table.sort(found, function(a, b)
   if a[2] ~= b[2] then return a[2] > b[2] end
-  return a[1] > b[1]
+  return isBefore(b[1], a[1])
 end)
 local out = {}
 for i = 1, math.min(want, #found) do out[i] = found[i][1] .. struct.pack('>I6', found[i][2]) end

@@ -114,6 +114,17 @@ local function displace(s)
   if s.late then call('ZREM', key('late'), s.id) end
 end
 
+-- store stores a session that begins, with its indexes.
+local function store(s)
+  call('SET', key('s:' .. s.id), s.blob)
+  call('SET', key('tok:' .. s.token), s.id)
+  call('ZADD', key('login'), s.login, s.id)
+  call('ZADD', key('u:' .. s.user), s.login, s.id)
+  if s.deviceID ~= '' then call('HSET', key('d:' .. s.user), s.deviceID, s.id) end
+  index(s, 'ZADD')
+  place(s)
+end
+
 local function forgetToken(s) call('DEL', key('tok:' .. s.token)) end
 
 -- packEnd packs what is remembered of the end of a session, bare of whose it was
