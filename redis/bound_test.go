@@ -62,6 +62,7 @@ func TestScanIsBounded(t *testing.T) {
 
 // TestDeepPages compares pages found by counting with a walk.
 func TestDeepPages(t *testing.T) {
+	t.Parallel()
 	e, err := Open(t.Context(), Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 8})
 	require.NoError(t, err)
 	roll, err := rollcall.New(e, rollcall.Options{})

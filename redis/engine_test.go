@@ -108,6 +108,7 @@ var deployments = []struct {
 func TestConformance(t *testing.T) {
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
 			if stores := on(d.shared(t), 8); d.name == "standalone" || testbudget.Long() {
 				enginetest.Run(t, stores)
 			} else {
@@ -121,26 +122,31 @@ func TestConformance(t *testing.T) {
 // do not depend on how data is spread, which some cases of each group are enough
 // for: a question of any kind goes to as many partitions in each of its cases.
 func TestConformanceOnManyPartitions(t *testing.T) {
+	t.Parallel()
 	enginetest.RunShort(t, on(shared(t).Server(t).URL(), redis.DefaultPartitions), 3)
 }
 
 func TestConformanceOnOnePartition(t *testing.T) {
+	t.Parallel()
 	enginetest.RunShort(t, on(shared(t).Server(t).URL(), 1), 3)
 }
 
 func TestModel(t *testing.T) {
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
 			enginetest.RunModel(t, on(d.shared(t), 4), 15)
 		})
 	}
 }
 
 func TestVisitors(t *testing.T) {
+	t.Parallel()
 	enginetest.RunVisitors(t, on(shared(t).Server(t).URL(), 8))
 }
 
 func TestCollegeMsg(t *testing.T) {
+	t.Parallel()
 	enginetest.RunCollegeMsg(t, on(shared(t).Server(t).URL(), 16), "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
 }
 
@@ -191,7 +197,16 @@ func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.
 // Both stores have as many partitions, as bans of erased users go by them.
 func TestTransfer(t *testing.T) {
 	url := shared(t).Server(t).URL()
-	t.Run("redis to redis", func(t *testing.T) { enginetest.RunTransfer(t, on(url, 8), on(url, 8)) })
-	t.Run("embedded to redis", func(t *testing.T) { enginetest.RunTransfer(t, embedded, on(url, redis.DefaultPartitions)) })
-	t.Run("redis to embedded", func(t *testing.T) { enginetest.RunTransfer(t, on(url, redis.DefaultPartitions), embedded) })
+	t.Run("redis to redis", func(t *testing.T) {
+		t.Parallel()
+		enginetest.RunTransfer(t, on(url, 8), on(url, 8))
+	})
+	t.Run("embedded to redis", func(t *testing.T) {
+		t.Parallel()
+		enginetest.RunTransfer(t, embedded, on(url, redis.DefaultPartitions))
+	})
+	t.Run("redis to embedded", func(t *testing.T) {
+		t.Parallel()
+		enginetest.RunTransfer(t, on(url, redis.DefaultPartitions), embedded)
+	})
 }
