@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"time"
@@ -74,7 +75,11 @@ func (x *export) run(ctx context.Context, from Source) error {
 		return err
 	}
 	err = from.Export(ctx, func(d rollcall.Dossier) error {
+		from := len(x.b)
 		x.dossier(&d)
+		if n := len(x.b) - from; n > maxLine {
+			return fmt.Errorf("the dossier of %q takes %d MiB, over the limit of %d MiB of an import", d.User, n>>20, maxLine>>20)
+		}
 		x.counts.add(&d)
 		return x.flush(flushAt)
 	})

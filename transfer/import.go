@@ -23,15 +23,19 @@ type Options struct {
 	// SkipKnown passes over users of whom something is known, instead of
 	// failing: an import that was cut short can be run again.
 	SkipKnown bool
-	Progress  func(Progress) // told now and then; nil for nobody
+	// Keys takes in API keys too. Whoever can write to a stream can give themselves
+	// a key, so that they are passed over if it is not set.
+	Keys     bool
+	Progress func(Progress) // told now and then; nil for nobody
 }
 
 // Summary is what an import did.
 type Summary struct {
-	Counts         // what was entered
-	Skipped   int  // users passed over, as something was known of them
-	KnownKeys int  // API keys that were there already
-	Complete  bool // the stream was read to a trailer that is right
+	Counts                          // what was entered
+	Skipped   int                   // users passed over, as something was known of them
+	KnownKeys int                   // API keys that were there already
+	Keys      map[rollcall.Role]int // API keys of the stream by role, entered or passed over
+	Complete  bool                  // the stream was read to a trailer that is right
 }
 
 // A chunk is some lines that go through the import together.
@@ -46,6 +50,7 @@ type chunk struct {
 	first int   // number of the first line
 	err   error // reading stopped behind it
 
+	entered  chan struct{} // closed when its text and dossiers are needed no more
 	parsed   chan struct{} // closed when the rest is set
 	dossiers []rollcall.Dossier
 	lines    []int // of the dossiers
@@ -72,7 +77,7 @@ func (s *Stream) Import(ctx context.Context, to Target, o Options) (Summary, err
 			}
 		})
 	}
-	m := &importing{to: to, options: o, total: s.Header.Users}
+	m := &importing{to: to, options: o, total: s.Header.Users, summary: Summary{Keys: make(map[rollcall.Role]int)}}
 	err := m.run(ctx, inOrder)
 	cancel()
 	wg.Wait()
@@ -80,30 +85,56 @@ func (s *Stream) Import(ctx context.Context, to Target, o Options) (Summary, err
 	return m.summary, err
 }
 
-// read cuts the stream into chunks until it ends or ctx does.
+// read cuts the stream into chunks until it ends or ctx does. Those with a very
+// long line are under way alone, which bounds the memory.
 func (s *Stream) read(ctx context.Context, work, inOrder chan<- *chunk) {
 	defer close(work)
 	defer close(inOrder)
+	var before *chunk
 	for {
-		c := &chunk{first: s.lines + 1, parsed: make(chan struct{})}
-		for len(c.ends) < chunkLines && len(c.text) < chunkBytes && c.err == nil {
-			if c.text, c.err = s.next(c.text); c.err == nil {
-				c.ends = append(c.ends, len(c.text))
-			}
-		}
-		select {
-		case inOrder <- c:
-		case <-ctx.Done():
+		c := s.chunk()
+		long := len(c.text) > 2*chunkBytes
+		if long && before != nil && !wait(ctx, before.entered) {
 			return
 		}
-		select {
-		case work <- c:
-		case <-ctx.Done():
+		if !hand(ctx, inOrder, c) || !hand(ctx, work, c) || c.err != nil {
 			return
 		}
-		if c.err != nil {
+		if long && !wait(ctx, c.entered) {
 			return
 		}
+		before = c
+	}
+}
+
+// chunk reads the next chunk.
+func (s *Stream) chunk() *chunk {
+	c := &chunk{first: s.lines + 1, parsed: make(chan struct{}), entered: make(chan struct{})}
+	for len(c.ends) < chunkLines && len(c.text) < chunkBytes && c.err == nil {
+		if c.text, c.err = s.next(c.text); c.err == nil {
+			c.ends = append(c.ends, len(c.text))
+		}
+	}
+	return c
+}
+
+// hand gives a chunk on, if ctx does not end first.
+func hand(ctx context.Context, to chan<- *chunk, c *chunk) bool {
+	select {
+	case to <- c:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// wait waits until done is closed, if ctx does not end first.
+func wait(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -155,14 +186,14 @@ type importing struct {
 
 func (m *importing) run(ctx context.Context, chunks <-chan *chunk) error {
 	for c := range chunks {
-		select {
-		case <-c.parsed:
-		case <-ctx.Done():
+		if !wait(ctx, c.parsed) {
 			return ctx.Err()
 		}
 		if err := m.enter(ctx, c); err != nil {
 			return err
 		}
+		c.dossiers = nil
+		close(c.entered)
 		if m.options.Progress != nil {
 			done := m.summary.Dossiers + m.summary.Skipped
 			m.options.Progress(Progress{done, max(m.total, done)})
@@ -196,6 +227,9 @@ func (m *importing) enter(ctx context.Context, c *chunk) error {
 		}
 	}
 	for i, k := range c.keys {
+		if m.summary.Keys[k.Role]++; !m.options.Keys {
+			continue
+		}
 		added, err := m.to.ImportKey(ctx, k)
 		if err != nil {
 			return at(fmt.Sprintf("line %d", c.keyLines[i]), err)

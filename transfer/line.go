@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -70,11 +72,11 @@ type dossier struct {
 	Frozen    time.Time           `json:"frozen"`
 	LastSeen  time.Time           `json:"last_seen"`
 	Gone      bool                `json:"gone"`
-	Friends   []friend            `json:"friends"`
+	Friends   list[friend]        `json:"friends"`
 	Days      map[string][]string `json:"days"`
-	Sessions  []session           `json:"sessions"`
-	Ended     []session           `json:"ended"`
-	Bans      []ban               `json:"bans"`
+	Sessions  list[session]       `json:"sessions"`
+	Ended     list[session]       `json:"ended"`
+	Bans      list[ban]           `json:"bans"`
 }
 
 type friend struct {
@@ -128,6 +130,33 @@ type apiKey struct {
 	ExpiresAt time.Time     `json:"expires_at"`
 }
 
+// list is an array of objects that each say what they are of. An empty one would
+// cost an import a hundred times the memory that it has bytes.
+type list[T interface{ whole() bool }] []T
+
+func (f friend) whole() bool  { return f.User != "" }
+func (s session) whole() bool { return s.ID != rollcall.SessionID{} && s.Token != "" }
+func (b ban) whole() bool     { return b.Key != "" }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *list[T]) UnmarshalJSON(b []byte) error {
+	d := strict(b)
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return errors.Join(errors.New("not an array"), err)
+	}
+	for d.More() {
+		var item T
+		if err := d.Decode(&item); err != nil {
+			return err
+		}
+		if !item.whole() {
+			return fmt.Errorf("item %d of an array is empty", len(*l)+1)
+		}
+		*l = append(*l, item)
+	}
+	return nil
+}
+
 // unhex reads exactly as many bytes as there is room for.
 func unhex(into []byte, text, what string) error {
 	if hex.DecodedLen(len(text)) != len(into) || len(text)%2 != 0 {
@@ -170,12 +199,16 @@ func (in *dossier) dossier() (rollcall.Dossier, error) {
 	return d, nil
 }
 
-// parseDays reads days, and spans of days as two joined by a slash.
+// parseDays reads days, and spans of days as two joined by a slash. They ascend, so
+// that no more can be written than there are.
 func parseDays(in map[string][]string) (map[string][]rollcall.Day, error) {
 	if len(in) == 0 {
 		return nil, nil
 	}
-	out := make(map[string][]rollcall.Day, len(in))
+	if len(in) > rollcall.MaxKinds {
+		return nil, fmt.Errorf("days of %d kinds, over the limit of %d", len(in), rollcall.MaxKinds)
+	}
+	out, total := make(map[string][]rollcall.Day, len(in)), 0
 	for kind, list := range in {
 		days := make([]rollcall.Day, 0, len(list))
 		for _, text := range list {
@@ -190,8 +223,12 @@ func parseDays(in map[string][]string) (map[string][]rollcall.Day, error) {
 					return nil, err
 				}
 			}
-			if to-from < 0 || int(to-from) > maxSpan {
-				return nil, fmt.Errorf("%q is no span of days", text)
+			n := int(to) - int(from) + 1
+			if total += n; n < 1 || total > maxDays {
+				return nil, fmt.Errorf("%q is no span of days, or goes over the limit of %d days", text, maxDays)
+			}
+			if n := len(days); n > 0 && from <= days[n-1] {
+				return nil, fmt.Errorf("%q does not come after the days before it", text)
 			}
 			for ; from <= to; from++ {
 				days = append(days, from)
@@ -202,10 +239,10 @@ func parseDays(in map[string][]string) (map[string][]rollcall.Day, error) {
 	return out, nil
 }
 
-// maxSpan is the longest span of days: from 1970 on, it ends in 2243.
-const maxSpan = 100_000
+// maxDays bounds the days of one user: 270 years.
+const maxDays = 100_000
 
-func sessionsOf(user string, in []session) ([]rollcall.KeptSession, error) {
+func sessionsOf(user string, in list[session]) ([]rollcall.KeptSession, error) {
 	if len(in) == 0 {
 		return nil, nil
 	}

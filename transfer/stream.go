@@ -23,8 +23,9 @@ var ErrIncomplete = errors.New("the end is missing")
 // written.
 var ErrDamaged = errors.New("this is not what was exported")
 
-// maxLine bounds one line, in bytes: a user with 10,000 friends takes 3 MB.
-const maxLine = 256 << 20
+// maxLine bounds one line, in bytes: a user with 10,000 friends takes 3 MB, one with
+// 100,000 sessions that ended 60 MB.
+const maxLine = 64 << 20
 
 // Stream is a stream that is being read. It must be closed.
 type Stream struct {
@@ -179,10 +180,12 @@ func (s *Stream) finish(b []byte) error {
 }
 
 // parse reads a line, of which every field must be known: none may be lost.
-func parse(b []byte, l *line) error {
+func parse(b []byte, l *line) error { return strict(b).Decode(l) }
+
+func strict(b []byte) *json.Decoder {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	return d.Decode(l)
+	return d
 }
 
 // Verify reads the rest of the stream and returns what it holds. It finds a

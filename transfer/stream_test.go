@@ -73,7 +73,7 @@ func TestEveryPacking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, verify(bytes.NewReader(b)))
 			to := open(t, "")
-			summary, err := take(t, to, bytes.NewReader(b), transfer.Options{})
+			summary, err := take(t, to, bytes.NewReader(b), transfer.Options{Keys: true})
 			require.NoError(t, err)
 			require.True(t, summary.Complete)
 			require.Equal(t, 3000, summary.Dossiers)
@@ -113,20 +113,20 @@ func TestCutShort(t *testing.T) {
 	}
 	to := open(t, "")
 	half := strings.LastIndexByte(text[:len(text)/2], '\n') + 1
-	summary, err := take(t, to, strings.NewReader(text[:half]), transfer.Options{})
+	summary, err := take(t, to, strings.NewReader(text[:half]), transfer.Options{Keys: true})
 	require.ErrorIs(t, err, transfer.ErrIncomplete)
 	require.False(t, summary.Complete)
 	require.Equal(t, strings.Count(text[:half], `{"dossier":`), summary.Dossiers, "what could be read was entered")
 
-	_, err = take(t, to, strings.NewReader(text), transfer.Options{})
+	_, err = take(t, to, strings.NewReader(text), transfer.Options{Keys: true})
 	require.Equal(t, rollcall.CodeConflict, rollcall.CodeOf(err))
-	rest, err := take(t, to, strings.NewReader(text), transfer.Options{SkipKnown: true})
+	rest, err := take(t, to, strings.NewReader(text), transfer.Options{SkipKnown: true, Keys: true})
 	require.NoError(t, err)
 	require.Equal(t, summary.Dossiers, rest.Skipped)
 	require.Equal(t, 300-summary.Dossiers, rest.Dossiers)
 	_, n := digest(t, to)
 	require.Equal(t, 300, n)
-	again, err := take(t, to, strings.NewReader(text), transfer.Options{SkipKnown: true})
+	again, err := take(t, to, strings.NewReader(text), transfer.Options{SkipKnown: true, Keys: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, again.KnownKeys)
 }
@@ -156,7 +156,7 @@ func TestDamaged(t *testing.T) {
 	// What only the checksum tells is entered from a stream that is read once,
 	// and told.
 	to := open(t, "")
-	summary, err := take(t, to, strings.NewReader(strings.Replace(text, "Nº 10", "Nº 99", 1)), transfer.Options{})
+	summary, err := take(t, to, strings.NewReader(strings.Replace(text, "Nº 10", "Nº 99", 1)), transfer.Options{Keys: true})
 	require.ErrorIs(t, err, transfer.ErrDamaged)
 	require.Equal(t, 300, summary.Dossiers)
 	require.False(t, summary.Complete)
@@ -182,14 +182,14 @@ func TestFaultyLines(t *testing.T) {
 		`{}`:          rollcall.CodeInternal,
 	} {
 		to := open(t, "")
-		summary, err := take(t, to, strings.NewReader(header+"\n"+`{"dossier":{"user":"first","kind":"staff"}}`+"\n"+line+"\n"), transfer.Options{})
+		summary, err := take(t, to, strings.NewReader(header+"\n"+`{"dossier":{"user":"first","kind":"staff"}}`+"\n"+line+"\n"), transfer.Options{Keys: true})
 		require.ErrorContains(t, err, "line 3: ", line)
 		require.Equal(t, code, rollcall.CodeOf(err), "%s: %v", line, err)
 		require.Equal(t, 1, summary.Dossiers, line)
 	}
 	to := open(t, "")
 	key := `{"api_key":{"id":"0000000000000000","hash":"` + strings.Repeat("ab", 32) + `","role":"admin","created_at":"2026-01-01T00:00:00Z"}}`
-	_, err := take(t, to, strings.NewReader(header+"\n"+key+"\n"), transfer.Options{})
+	_, err := take(t, to, strings.NewReader(header+"\n"+key+"\n"), transfer.Options{Keys: true})
 	require.ErrorContains(t, err, "contradicts the hash")
 }
 
@@ -209,7 +209,7 @@ func TestHostileTexts(t *testing.T) {
 	var out bytes.Buffer
 	_, err := transfer.Export(t.Context(), from, &out, nil)
 	require.NoError(t, err)
-	summary, err := take(t, to, &out, transfer.Options{})
+	summary, err := take(t, to, &out, transfer.Options{Keys: true})
 	require.NoError(t, err)
 	require.Equal(t, len(texts), summary.Bans)
 	want, _ := digest(t, from)
@@ -267,7 +267,7 @@ func TestAnotherSecret(t *testing.T) {
 	to, err := rollcall.New(engine, rollcall.Options{Clock: rollcall.NewManualClock(now), Secret: []byte("a secret that is quite another one")})
 	require.NoError(t, err)
 	require.NotEqual(t, from.SecretID(), to.SecretID())
-	_, err = take(t, to, &out, transfer.Options{})
+	_, err = take(t, to, &out, transfer.Options{Keys: true})
 	require.NoError(t, err)
 	ban, err := to.BanOf(t.Context(), "alice")
 	require.NoError(t, err)

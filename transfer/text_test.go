@@ -49,7 +49,7 @@ func drawDossier(t *rapid.T) rollcall.Dossier {
 		d.LastSeen, d.Frozen = drawTime(t, "last seen"), drawTime(t, "frozen")
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "friends") {
-		d.Friends = append(d.Friends, rollcall.Friend{User: text.Draw(t, "friend"), Since: drawTime(t, "since")})
+		d.Friends = append(d.Friends, rollcall.Friend{User: "u" + text.Draw(t, "friend"), Since: drawTime(t, "since")})
 	}
 	for _, kind := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"user", "staff", "a-b_c"}), 0, 3, rapid.ID).Draw(t, "kinds") {
 		if d.Days == nil {

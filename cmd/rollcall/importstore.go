@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -16,6 +19,7 @@ import (
 type importStoreCmd struct {
 	settings
 	SkipKnown bool   `help:"Pass over users of whom something is known, to go on after a failure."`
+	Keys      bool   `help:"Take in API keys too."`
 	NewSecret bool   `help:"The secret is another one: give up the bans of erased users."`
 	Create    bool   `help:"Make new data if there is none in the data directory."`
 	JSON      bool   `help:"As JSON."`
@@ -28,6 +32,9 @@ func (importStoreCmd) Help() string {
 users. Session ids and tokens stay valid. Under another secret, cursors and
 beat keys do not, and bans of erased users are not found any more: copy the
 file "secret" of the data directory, or say --new-secret.
+
+API keys are passed over: whoever could change the file could have given
+themselves one. With --keys they are taken in; take files that you trust only.
 
 A file is looked over before anything is changed. Of standard input that is cut
 short, what could be read has been taken in: the exit status is then 1.`
@@ -101,7 +108,7 @@ func (c *importStoreCmd) enter(a *app, in *transfer.Stream, r *rollcall.Roll, su
 	shown := newMoving(a)
 	defer shown.finish()
 	var err error
-	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Progress: shown.show})
+	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Progress: shown.show})
 	return err
 }
 
@@ -147,15 +154,30 @@ func (c *importStoreCmd) report(a *app, s *transfer.Summary, taken time.Duration
 		return json.NewEncoder(a.stdout).Encode(struct {
 			File string `json:"file"`
 			transfer.Counts
-			Skipped   int     `json:"skipped"`
-			KnownKeys int     `json:"known_api_keys"`
-			Complete  bool    `json:"complete"`
-			Seconds   float64 `json:"seconds"`
-		}{c.File, s.Counts, s.Skipped, s.KnownKeys, s.Complete, taken.Seconds()})
+			Skipped   int                   `json:"skipped"`
+			KnownKeys int                   `json:"known_api_keys"`
+			Keys      map[rollcall.Role]int `json:"api_keys_of_the_file"`
+			Complete  bool                  `json:"complete"`
+			Seconds   float64               `json:"seconds"`
+		}{c.File, s.Counts, s.Skipped, s.KnownKeys, s.Keys, s.Complete, taken.Seconds()})
 	}
 	fmt.Fprintf(a.stdout, "Imported %s in %s.\n", countsText(s.Counts), taken.Round(100*time.Millisecond))
 	if s.Skipped > 0 {
 		fmt.Fprintf(a.stdout, "Passed over %s known before.\n", counted(int64(s.Skipped), "user"))
 	}
+	if text := keysText(s.Keys); text != "" && c.Keys {
+		fmt.Fprintf(a.stdout, "API keys of the file: %s; %d of them known before.\n", text, s.KnownKeys)
+	} else if text != "" {
+		fmt.Fprintf(a.stdout, "Passed over API keys: %s. To take them in, run it again with\n--skip-known --keys.\n", text)
+	}
 	return nil
+}
+
+// keysText says how many API keys there are of each role.
+func keysText(keys map[rollcall.Role]int) string {
+	var parts []string
+	for _, role := range slices.Sorted(maps.Keys(keys)) {
+		parts = append(parts, fmt.Sprintf("%d %s", keys[role], role))
+	}
+	return strings.Join(parts, ", ")
 }
