@@ -16,7 +16,7 @@ import (
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	peer := peerOf(r)
-	c := &caller{requestID: newRequestID(), peer: peer, addr: s.opts.clientOf(r, peer)}
+	c := &caller{requestID: requestIDOf(r), peer: peer, addr: s.opts.clientOf(r, peer)}
 	r = r.WithContext(withCaller(r.Context(), c))
 	own := *r.URL // the path is rewritten, and is not ours
 	r.URL = &own
@@ -33,6 +33,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(w *outgoing, r *http.Request) {
 	defer s.recoverPanic(w, r)
 	s.enter(w, r)
+}
+
+// requestIDOf returns the id that a proxy or client gave the request, if it is short
+// and plain, as it ends up in the log; else a new one.
+func requestIDOf(r *http.Request) string {
+	const limit = 64
+	id := r.Header.Get("X-Request-Id")
+	if id == "" || len(id) > limit || strings.ContainsFunc(id, func(c rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.", c)
+	}) {
+		return newRequestID()
+	}
+	return id
 }
 
 func newRequestID() string {

@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -20,36 +23,58 @@ var (
 	docsScript string
 )
 
+// notModified answers who has a document already.
+func notModified() *huma.Response {
+	return &huma.Response{Description: "The document is still the one of `If-None-Match`"}
+}
+
 func (s *Server) registerDocs() {
 	s.registerDocument(op("GET /openapi.json", "openapi", "Operation", "This document"), &s.spec)
 	s.registerDocument(op("GET /openapi-3.0.json", "openapi-3-0", "Operation", "This document as OpenAPI 3.0, for generators that do not know 3.1"), &s.spec30)
 
 	page := op("GET /docs", "docs", "Operation", "This document, to read in a browser")
-	page.Responses = map[string]*huma.Response{"200": {
-		Description: "OK", Content: map[string]*huma.MediaType{"text/html": {Schema: &huma.Schema{Type: huma.TypeString}}},
-	}}
+	page.Responses = map[string]*huma.Response{
+		"200": {Description: "OK", Content: map[string]*huma.MediaType{"text/html": {Schema: &huma.Schema{Type: huma.TypeString}}}},
+		"304": notModified(),
+	}
 	html := []byte(strings.NewReplacer("{{style}}", docsStyle, "{{script}}", docsScript).Replace(docsPage))
 	policy := strings.Join([]string{
 		"default-src 'none'", "object-src 'none'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 		"style-src '" + sourceHash(docsStyle) + "'", "script-src '" + sourceHash(docsScript) + "'",
 	}, "; ")
-	s.registerPlain(page, func(w http.ResponseWriter, _ *http.Request) {
+	tag := entityTag(html)
+	s.registerPlain(page, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", policy)
-		_, _ = w.Write(html)
+		serveUnlessKnown(w, r, html, tag)
 	})
 }
 
 // registerDocument serves a form of the document, which is written once all routes
 // are known.
 func (s *Server) registerDocument(op huma.Operation, text *[]byte) {
-	op.Responses = map[string]*huma.Response{"200": {
-		Description: "OK", Content: map[string]*huma.MediaType{jsonType: {Schema: &huma.Schema{Type: huma.TypeObject}}},
-	}}
-	s.registerPlain(op, func(w http.ResponseWriter, _ *http.Request) {
+	op.Responses = map[string]*huma.Response{
+		"200": {Description: "OK", Content: map[string]*huma.MediaType{jsonType: {Schema: &huma.Schema{Type: huma.TypeObject}}}},
+		"304": notModified(),
+	}
+	tag := sync.OnceValue(func() string { return entityTag(*text) })
+	s.registerPlain(op, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
-		_, _ = w.Write(*text)
+		serveUnlessKnown(w, r, *text, tag())
 	})
+}
+
+// entityTag names a content.
+func entityTag(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// serveUnlessKnown answers with a content, or that the client has it already.
+func serveUnlessKnown(w http.ResponseWriter, r *http.Request, content []byte, tag string) {
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "no-cache")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
 // sourceHash names an inline script or style in a content security policy.

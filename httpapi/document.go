@@ -84,6 +84,7 @@ var (
 		http.StatusNotFound:              "NotFound",
 		http.StatusConflict:              "Conflict",
 		http.StatusRequestEntityTooLarge: "TooLarge",
+		http.StatusUnsupportedMediaType:  "UnsupportedMediaType",
 		http.StatusTooManyRequests:       "TooManyRequests",
 		http.StatusServiceUnavailable:    "Unavailable",
 	}
@@ -94,6 +95,7 @@ var (
 		http.StatusNotFound:              "There is no such thing (`not_found`)",
 		http.StatusConflict:              "The request contradicts what is stored (`conflict`), or no more sessions are allowed (`session_limit`)",
 		http.StatusRequestEntityTooLarge: "The body is too large (`too_large`)",
+		http.StatusUnsupportedMediaType:  "The body has another type than the route takes, or is packed (`invalid_argument`)",
 		http.StatusTooManyRequests:       "Too many requests (`rate_limited`)",
 		http.StatusServiceUnavailable:    "The engine cannot answer now (`unavailable`), or there is no room to write (`storage_full`)",
 	}
@@ -115,7 +117,7 @@ func (s *Server) errorsOf(op *huma.Operation, route *Route) []int {
 		out = append(out, http.StatusConflict)
 	}
 	if op.RequestBody != nil {
-		out = append(out, http.StatusRequestEntityTooLarge)
+		out = append(out, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	if !slices.Contains(askNoEngine, op.OperationID) {
 		out = append(out, http.StatusServiceUnavailable)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -289,13 +290,16 @@ func (g *gate) checkBody(r *http.Request) error {
 		}
 		return nil
 	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &rollcall.Error{Code: codeMediaType, Field: "content-encoding", Detail: fmt.Sprintf("bodies are not taken packed, and this one is %.60q: send it as it is", encoding)}
+	}
 	header := r.Header.Get("Content-Type")
 	if header == "" || r.ContentLength == 0 {
 		return nil // taken for JSON, or nothing to take
 	}
 	mediaType, _, err := mime.ParseMediaType(header)
 	if err != nil || !slices.Contains(g.bodyTypes, mediaType) {
-		return rollcall.Invalid("content-type", "must be %s, is %.60q", strings.Join(g.bodyTypes, " or "), header)
+		return &rollcall.Error{Code: codeMediaType, Field: "content-type", Detail: fmt.Sprintf("must be %s, is %.60q", strings.Join(g.bodyTypes, " or "), header)}
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ func statusOf(code rollcall.Code) (status int, title string) {
 		return http.StatusNotFound, "No such thing"
 	case codeMethod:
 		return http.StatusMethodNotAllowed, "No such method here"
+	case codeMediaType:
+		return http.StatusUnsupportedMediaType, "The body has a form that is not taken"
 	case rollcall.CodeConflict:
 		return http.StatusConflict, "The request contradicts what is stored"
 	case rollcall.CodeSessionLimit:
@@ -51,6 +53,10 @@ func statusOf(code rollcall.Code) (status int, title string) {
 // codeMethod marks a path that exists and a method that it does not have. It is
 // an invalid_argument to the client; only the status differs.
 const codeMethod rollcall.Code = "method"
+
+// codeMediaType marks a body whose type or encoding the route does not take. It is
+// an invalid_argument to the client too.
+const codeMediaType rollcall.Code = "media_type"
 
 // problem is an error as clients see it: RFC 9457, with the members of
 // Rollcall.
@@ -89,7 +95,7 @@ func newProblem(e *rollcall.Error) *problem {
 		p.Conflicts = each(e.Conflicts, conflictOf)
 	}
 	p.Status, p.Title = statusOf(e.Code)
-	if p.Code == codeMethod {
+	if p.Code == codeMethod || p.Code == codeMediaType {
 		p.Code = rollcall.CodeInvalidArgument
 	}
 	p.Type = "urn:rollcall:error:" + string(p.Code)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,38 @@ func TestInternalsStayInside(t *testing.T) {
 	require.Contains(t, log.String(), "/var/lib/secret")
 	for _, key := range s.keys {
 		require.NotContains(t, log.String(), key)
+	}
+}
+
+func TestARequestKeepsTheIDThatItCameWith(t *testing.T) {
+	s, _ := newFaultySite(t)
+	for given, kept := range map[string]bool{
+		"01JD-trace_7.a": true, strings.Repeat("a", 64): true, strings.Repeat("a", 65): false, "": false,
+		"a b": false, "a\"b": false, "a=b": false, "é": false,
+	} {
+		r := s.request("", "GET", "/healthz", "")
+		r.Header.Set("X-Request-Id", given)
+		id := s.serve(r).Header().Get("X-Request-Id")
+		if kept {
+			require.Equal(t, given, id)
+		} else {
+			require.Regexp(t, "^[0-9a-f]{16}$", id, "%q", given)
+		}
+	}
+}
+
+func TestDocumentsAreSentOnce(t *testing.T) {
+	s, _ := newFaultySite(t)
+	for _, path := range []string{"/openapi.json", "/openapi-3.0.json", "/docs"} {
+		first := s.call("", "GET", path, "")
+		require.Equal(t, 200, first.Code)
+		tag := first.Header().Get("ETag")
+		require.NotEmpty(t, tag)
+		r := s.request("", "GET", path, "")
+		r.Header.Set("If-None-Match", tag)
+		again := s.serve(r)
+		require.Equal(t, 304, again.Code, path)
+		require.Zero(t, again.Body.Len())
 	}
 }
 

@@ -150,8 +150,9 @@ func TestOnlyTheMediaTypesOfTheRouteAreTaken(t *testing.T) {
 		r := s.request("writer", "POST", "/v1/sessions", `{"user":"a"}`)
 		r.Header.Set("Content-Type", header)
 		w := s.serve(r)
-		require.Equal(t, 400, w.Code, header)
+		require.Equal(t, 415, w.Code, header)
 		p := problemIn(t, w)
+		require.Equal(t, "invalid_argument", p.Code)
 		require.Equal(t, "content-type", p.Field)
 		require.Contains(t, p.Detail, "application/json")
 	}
@@ -163,6 +164,17 @@ func TestOnlyTheMediaTypesOfTheRouteAreTaken(t *testing.T) {
 		}
 		require.Equal(t, 200, s.serve(r).Code, header)
 	}
+}
+
+func TestPackedBodiesAreRefusedAsWhatTheyAre(t *testing.T) {
+	s, _ := newFaultySite(t)
+	r := s.request("writer", "POST", "/v1/beats", "\x1f\x8b\x08\x00")
+	r.Header.Set("Content-Encoding", "gzip")
+	w := s.serve(r)
+	require.Equal(t, 415, w.Code, w.Body)
+	p := problemIn(t, w)
+	require.Equal(t, "content-encoding", p.Field)
+	require.Contains(t, p.Detail, "gzip")
 }
 
 func TestBodiesAreBounded(t *testing.T) {
