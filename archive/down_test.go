@@ -208,14 +208,14 @@ func TestACallEndsInItsTime(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		dsn := fresh()
 		l := lease(t, open(t, dsn))
-		impatient, err := Open(t.Context(), dsn, Options{Timeout: 300 * time.Millisecond})
+		impatient, err := Open(t.Context(), dsn, Options{Timeout: 3 * time.Second}) // opening takes less also on a busy machine
 		require.NoError(t, err)
 		defer impatient.Close()
 		require.NoError(t, l.write(t.Context(), func(session) error {
 			began := time.Now()
 			requireCode(t, rollcall.CodeUnavailable, impatient.EraseUser(t.Context(), "u"))
 			took := time.Since(began)
-			require.True(t, took > 200*time.Millisecond && took < patience, "%s", took)
+			require.True(t, took > 2*time.Second && took < patience, "%s", took)
 			return nil
 		}))
 		require.NoError(t, impatient.EraseUser(t.Context(), "u"))

@@ -24,9 +24,11 @@ import (
 //	          2 the reverse edge is written, with the stamp (name.lua)
 //	          3 the edge is written, unless reverse edges of the user were given
 //	            up since the stamp: then all begins anew (befriend.lua, swap.lua)
-//	removing  1 the edge goes, and x:<user> notes the reverse edge (unfriend.lua)
+//	removing  1 the edge goes, and x:<user> notes the reverse edge (unfriend.lua);
+//	            from a list that is replaced it goes as one is added (swap.lua)
 //	pruning   1 later, the reverse edges of x:<user> without an edge are given
-//	            up: the step has a stamp too, the fence (loose.lua)
+//	            up, and notes of edges that stand are forgotten: the step has a
+//	            stamp too, the fence (loose.lua)
 //	          2 those older than that are removed (unname.lua)
 //	          3 x:<user> forgets them (tidy.lua)
 //

@@ -116,9 +116,9 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 	}
 }
 
-// TestPruningAndAddingDoNotCross goes through the two ways in which the steps of
-// an adding and of a pruning can fall between one another.
-func TestPruningAndAddingDoNotCross(t *testing.T) {
+// TestPruningAndChangesDoNotCross goes through the ways in which the steps of a
+// change and of a pruning can fall between one another.
+func TestPruningAndChangesDoNotCross(t *testing.T) {
 	s := redistest.Start(t, redistest.Options{})
 	e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: 4})
 	require.NoError(t, err)
@@ -161,4 +161,19 @@ func TestPruningAndAddingDoNotCross(t *testing.T) {
 	edges, reverse := edgesIn(t, s, e, users)
 	require.Equal(t, map[string]bool{"alice>bob": true}, edges)
 	require.Equal(t, edges, reverse, "written since it was given up: it stays")
+
+	// The pruning falls between the note of an edge that leaves and its end.
+	stamp, _, err = e.loosen(ctx, now, "alice", []string{"bob"}, "")
+	require.NoError(t, err)
+	before, err := e.friendsOf(ctx, now, "alice")
+	require.NoError(t, err)
+	require.NoError(t, e.pruneOlder(ctx, now, 0))
+	again, err := e.settledBy(e.one(ctx, now, in(e.partOf("alice"), &e.scripts.swap, "alice", "nothing", "0", before.stamp, stamp)))
+	require.NoError(t, err)
+	require.True(t, again, "the note is gone: the edge stays")
+	require.NoError(t, e.ReplaceFriends(ctx, at, "alice", nil))
+	require.NoError(t, e.pruneOlder(ctx, now, 0))
+	edges, reverse = edgesIn(t, s, e, users)
+	require.Empty(t, edges)
+	require.Empty(t, reverse)
 }

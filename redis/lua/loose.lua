@@ -19,12 +19,11 @@ for _, user in ipairs(call('ZRANGEBYSCORE', key('loose'), '-inf', line, 'LIMIT',
       local into = since and stays or left
       into[#into + 1] = names[i]
     end
+    -- A change under way may have noted those that stay, to take them off.
+    local stamp = fresh()
+    call('ZADD', key('x:' .. user), stamp, FENCE)
     if #stays > 0 then call('ZREM', key('x:' .. user), unpack(stays)) end
-    if #left > 0 then
-      local stamp = fresh()
-      call('ZADD', key('x:' .. user), stamp, FENCE)
-      out[#out + 1] = {user, stamp, unpack(left)}
-    end
+    if #left > 0 then out[#out + 1] = {user, stamp, unpack(left)} end
   end
 end
 return done(out)
