@@ -57,7 +57,7 @@ const maxWaiting = 4096
 
 // silenceStep bounds the log entries that one step looks at for users who fell
 // silent.
-const silenceStep = 1024
+const silenceStep = 256
 
 // silentAt returns when a user last seen in a second goes offline by silence.
 func (p *partition) silentAt(last uint32) int64 {

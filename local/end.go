@@ -201,7 +201,7 @@ func (p *partition) left(chosen []chosenSession, now int64) map[uint32]bool {
 }
 
 // reapStep bounds how many sessions one step reaps.
-const reapStep = 128
+const reapStep = 32
 
 // reap adds to a unit the ends of some of the sessions that reached their
 // deadline by an instant. They are freed by freeReaped, once it is applied.

@@ -24,6 +24,25 @@ func lastSeconds(r *rig, user string) rollcall.LoggedIn {
 	return in
 }
 
+// crashAndReturn loses what was not durable; ten seconds later the engine ticks.
+func (r *rig) crashAndReturn() {
+	r.crash()
+	r.clock.Advance(10 * time.Second)
+	r.tick()
+}
+
+// onSmallDisk opens the data anew on a disk that says how much room it has.
+func (r *rig) onSmallDisk() *smallDisk {
+	disk := &smallDisk{FS: r.fs}
+	disk.free.Store(1 << 30)
+	r.NoError(r.eng.Close())
+	eng, err := Open("data", Options{fs: disk, ReserveBytes: 1 << 20})
+	r.NoError(err)
+	r.eng = eng
+	r.configure()
+	return disk
+}
+
 func (r *rig) tokenEnded(in rollcall.LoggedIn) {
 	r.t.Helper()
 	_, err := r.roll.Verify(r.ctx, rollcall.SessionRef{Token: in.Token})
@@ -56,9 +75,7 @@ func TestWhatAClientWasToldHasEndedStaysEndedAcrossACrash(t *testing.T) {
 			r := newRig(t, 0)
 			in := lastSeconds(r, "alice")
 			r.ErrorIs(tell(r, in), rollcall.ErrSessionEnded)
-			r.crash()
-			r.clock.Advance(10 * time.Second)
-			r.NoError(r.roll.Tick(r.ctx))
+			r.crashAndReturn()
 			r.tokenEnded(in)
 		})
 	}
@@ -67,9 +84,7 @@ func TestWhatAClientWasToldHasEndedStaysEndedAcrossACrash(t *testing.T) {
 func TestWhatNobodyWasToldOfIsPutOffByACrash(t *testing.T) {
 	r := newRig(t, 0)
 	in := lastSeconds(r, "alice")
-	r.crash()
-	r.clock.Advance(10 * time.Second)
-	r.NoError(r.roll.Tick(r.ctx))
+	r.crashAndReturn()
 	_, err := r.roll.Touch(r.ctx, rollcall.SessionRef{Token: in.Token})
 	r.NoError(err, "its deadline fell into the outage")
 }
@@ -78,21 +93,13 @@ func TestALaterSignOfLifeOnDiskIsAStamp(t *testing.T) {
 	r := newRig(t, 0)
 	in := lastSeconds(r, "alice")
 	r.login("bob") // durable, of another partition perhaps
-	r.crash()
-	r.clock.Advance(10 * time.Second)
-	r.NoError(r.roll.Tick(r.ctx))
+	r.crashAndReturn()
 	r.tokenEnded(in)
 }
 
 func TestTimeInWhichTheDiskIsFullIsAnOutage(t *testing.T) {
 	r := newRig(t, 0)
-	disk := &smallDisk{FS: r.fs}
-	disk.free.Store(1 << 30)
-	r.NoError(r.eng.Close())
-	eng, err := Open("data", Options{fs: disk, ReserveBytes: 1 << 20})
-	r.NoError(err)
-	r.eng = eng
-	r.configure()
+	disk := r.onSmallDisk()
 	r.NoError(r.roll.Tick(r.ctx))
 	in := r.login("alice")
 	r.second()
@@ -134,20 +141,32 @@ func TestTimeInWhichTheDiskIsFullIsAnOutage(t *testing.T) {
 
 func TestADiskThatIsFullForAMomentEndsNothingInBulk(t *testing.T) {
 	r := newRig(t, 0)
-	disk := &smallDisk{FS: r.fs}
-	disk.free.Store(1 << 30)
-	r.NoError(r.eng.Close())
-	eng, err := Open("data", Options{fs: disk, ReserveBytes: 1 << 20})
-	r.NoError(err)
-	r.eng = eng
-	r.configure()
+	disk := r.onSmallDisk()
 	in := lastSeconds(r, "alice") // due, and nobody was told
 	disk.free.Store(0)
 	r.ErrorIs(r.roll.Tick(r.ctx), rollcall.ErrStorageFull)
-	_, err = r.roll.Verify(r.ctx, rollcall.SessionRef{Token: in.Token})
+	_, err := r.roll.Verify(r.ctx, rollcall.SessionRef{Token: in.Token})
 	r.NoError(err, "its end can no longer be made to last")
 	disk.free.Store(1 << 30)
 	r.NoError(r.roll.Tick(r.ctx))
 	_, err = r.roll.Touch(r.ctx, rollcall.SessionRef{Token: in.Token})
 	r.NoError(err)
+}
+
+func TestWhatWasHeardBeforeTheDiskWasFullSurvivesACrash(t *testing.T) {
+	r := newRig(t, 0)
+	disk := r.onSmallDisk()
+	r.tick()
+	r.second()
+	r.NoError(r.roll.Beat(r.ctx, "alice"))
+	seen := r.clock.Now()
+	disk.free.Store(0)
+	for range 60 {
+		r.second()
+		r.ErrorIs(r.roll.Tick(r.ctx), rollcall.ErrStorageFull)
+	}
+	r.crash()
+	last, _, err := r.roll.LastSeen(r.ctx, "alice")
+	r.NoError(err, "a minute has passed: beats are durable within seconds")
+	r.Equal(seen.Unix(), last.Unix())
 }

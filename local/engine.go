@@ -29,6 +29,7 @@ type Engine struct {
 	retries   retryLocks // taken before the lock of a partition
 	departed  departedDays
 	kept      closedDays
+	retention retention
 	settings  rollcall.Settings
 	announced time.Duration // silence after which a user is announced offline
 	scratch   sync.Pool     // *beatScratch
@@ -36,7 +37,7 @@ type Engine struct {
 	ready  atomic.Bool // configured
 	closed atomic.Bool
 	ticked atomic.Int64  // time of the latest tick, ms
-	forgot atomic.Int64  // minute in which retention was last seen to
+	spared atomic.Bool   // what was heard before the disk was full has been flushed
 	busy   sync.RWMutex  // held for reading by upkeep, for writing by Close
 	flush  sync.Mutex    // one flush at a time
 	swept  atomic.Uint32 // how many partitions ticks have swept

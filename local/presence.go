@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -133,7 +132,8 @@ func (p *partition) flushEarly() error {
 	if len(p.told.waiting) < maxWaiting {
 		return nil
 	}
-	return p.flushLocked()
+	_, _, err := p.flushLocked()
+	return err
 }
 
 // hide makes users gone: offline until their next sign of life.
@@ -360,100 +360,16 @@ func (e *Engine) Status(_ context.Context, at time.Time, window time.Duration, u
 	return out, nil
 }
 
-// clearStep bounds how many users one step forgets.
-const clearStep = 4096
-
 // Clear implements [rollcall.Presence].
 func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return 0, err
 	}
-	total := 0
 	line := secOf(before.UnixMilli()) // in whole seconds, as windows are
-	for _, p := range e.parts {
-		for rest := p.lastSeenBefore(line); len(rest) > 0; {
-			if err := ctx.Err(); err != nil {
-				return total, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
-			}
-			n := min(len(rest), clearStep)
-			cleared, err := p.clear(now, line, rest[:n])
-			total += cleared
-			if err != nil {
-				return total, err
-			}
-			rest = rest[n:]
-		}
+	n, all, err := e.clearing(line).run(now, func() bool { return ctx.Err() != nil })
+	if err == nil && !all {
+		err = &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: ctx.Err()}
 	}
-	return total, nil
-}
-
-// lastSeenBefore returns the numbers last seen before a second.
-func (p *partition) lastSeenBefore(line uint32) []uint32 {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	var out []uint32
-	if line == 0 {
-		return nil
-	}
-	p.presence.seen.EachBetween(1, line-1, func(_, n uint32) { out = append(out, n) })
-	for it := p.presence.gone.Iterator(); it.HasNext(); {
-		if n := it.Next(); p.presence.seen.Last(n) < line {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// clear forgets those of some users who were last seen before a second.
-func (p *partition) clear(at int64, line uint32, numbers []uint32) (int, error) {
-	p.mu.Lock()
-	now := p.advance(at)
-	numbers = slices.DeleteFunc(numbers, func(n uint32) bool {
-		last := p.presence.seen.Last(n)
-		return last == 0 || last >= line
-	})
-	u := p.begin()
-	if err := p.forget(u, now, numbers); err != nil {
-		p.mu.Unlock()
-		return 0, u.drop(err)
-	}
-	p.mu.Unlock()
-	return len(numbers), u.wait()
-}
-
-// forget removes the last-seen times of users, and those users of whom nothing
-// else is known.
-func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
-	for _, n := range numbers {
-		if err := u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, p.presence.seen.Last(n)), nil); err != nil {
-			return err
-		}
-		if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil { // stands until a flush even if they came back
-			return err
-		}
-	}
-	for _, n := range numbers {
-		online, err := u.catchUp(n, now)
-		if err != nil {
-			return err
-		}
-		if online {
-			u.presence(n, now, true)
-		}
-	}
-	if err := u.apply(); err != nil {
-		return err
-	}
-	p.reaped(u)
-	p.sessions.tidy()
-	var t recency.Tally
-	for _, n := range numbers {
-		p.presence.seen.Forget(n, &t)
-		p.presence.forgot.Add(n)
-		p.presence.gone.Remove(n)
-	}
-	t.Flush(&p.eng.seconds)
-	p.idle = append(p.idle, numbers...)
-	return p.releaseIdle()
+	return n, err
 }

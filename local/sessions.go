@@ -440,7 +440,7 @@ func (s *sessions) nextDue(now int64) (next overdue, found bool) {
 }
 
 // expireStep bounds how many entries one step of expire looks at.
-const expireStep = 1024
+const expireStep = 512
 
 // expire takes sessions past their deadline out of the order, the first due
 // first, and reports whether there may be more. What is left of them is reaped

@@ -36,6 +36,13 @@ func (s *store) guardSpace() {
 	s.lookAtSpace()
 }
 
+// sparing reports whether writes are refused for the sake of the reserve alone:
+// the disk takes them.
+func (s *store) sparing() bool {
+	r := s.refusing.Load()
+	return s.fault() == nil && r != nil && !r.final
+}
+
 // lookAtSpace is guardSpace at once.
 func (s *store) lookAtSpace() {
 	if s.o.InMemory || s.o.ReserveBytes < 0 || s.guard.off.Load() {

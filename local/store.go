@@ -171,9 +171,7 @@ func (s *store) catchUp(t *tables) (next uint64, r journal.Report, err error) {
 
 func (s *store) journalOptions() journal.Options {
 	o := journal.Options{
-		FS: s.o.fs, Dir: s.journalDir(),
-		// In memory a sync costs nothing, and events are told only after it.
-		Lazy:    !s.always && !s.o.InMemory,
+		FS: s.o.fs, Dir: s.journalDir(), Lazy: !s.always,
 		Durable: s.durable, Fault: s.journalFault, Rotated: s.signal,
 	}
 	if s.o.fs == vfs.Default { // what is in memory syncs in no time

@@ -2,15 +2,33 @@ package local
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
+// Upkeep when very much is due at once.
+//
+// Commands wait for upkeep in four places: for a partition's lock, for the batch
+// before theirs on its way into the tables, for the bytes before theirs in the
+// journal, and for a processor. So
+//   - what a lock is held for is a step of a fixed number of things, whatever is
+//     due and however large the partition is;
+//   - after each step the processor is offered to others (turn.over);
+//   - what upkeep has on its way to the journal is bounded: see sweepUnits and
+//     flushBytes;
+//   - upkeep goes through the partitions from the last to the first. Commands
+//     about all users lock them from the first to the last, and hold the first
+//     while they wait for the next: in the same direction they would meet upkeep
+//     in each partition again, and keep everybody waiting for its steps in all of
+//     them together. In opposite directions they meet once.
+//
 // Upkeep gives up its turn when it has worked for so long in one tick, and goes
 // on with the next one: what is heard has to be flushed every second. What it
 // has not come to yet shows in no answer.
 const (
-	sweepTime = 600 * time.Millisecond
-	trimTime  = 200 * time.Millisecond
+	sweepTime  = 600 * time.Millisecond
+	forgetTime = 100 * time.Millisecond
+	trimTime   = 200 * time.Millisecond
 )
 
 // turn is a share of a tick.
@@ -21,8 +39,12 @@ type turn struct {
 
 func (e *Engine) turn(limit time.Duration) turn { return turn{e.opts.stopwatch(), limit} }
 
-// over reports whether the turn has been used up.
-func (t turn) over() bool { return t.elapsed() >= t.limit }
+// over reports whether the turn has been used up. It is asked between two steps,
+// with no lock held, and lets others have the processor before the next.
+func (t turn) over() bool {
+	runtime.Gosched()
+	return t.elapsed() >= t.limit
+}
 
 // stopwatch returns a function that tells the time since.
 func stopwatch() func() time.Duration {
@@ -40,7 +62,7 @@ const sweepUnits = 16
 func (e *Engine) sweep(ctx context.Context, now int64) error {
 	t := e.turn(sweepTime)
 	for range e.parts {
-		p := e.parts[int(e.swept.Load())%len(e.parts)]
+		p := e.parts[len(e.parts)-1-int(e.swept.Load())%len(e.parts)]
 		more, err := p.sweep(ctx, now, t)
 		if err != nil {
 			return err

@@ -1,9 +1,12 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -23,8 +26,9 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	e.ticked.Store(now)
 	e.store.lookAtSpace()
 	if err := e.store.writable(); err != nil {
-		return err
+		return errors.Join(err, e.flushIntoReserve())
 	}
+	e.spared.Store(false)
 	// What was heard becomes durable first: nothing that follows holds it up.
 	e.visits.hourAt(now)
 	if err := e.flushAll(); err != nil {
@@ -33,7 +37,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	if err := e.sweep(ctx, now); err != nil {
 		return err
 	}
-	if err := e.forgetOld(ctx, at); err != nil {
+	if err := e.forgetOld(ctx, now, at); err != nil {
 		return err
 	}
 	if err := e.visits.forget(at.Add(-e.settings.VisitsKeep)); err != nil {
@@ -52,29 +56,52 @@ func (e *Engine) Flush(context.Context) error {
 	return e.flushAll()
 }
 
-// forgetOld is the retention of last-seen times. It looks once a minute.
-func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
-	minute := at.Unix() / 60
-	if e.forgot.Swap(minute) == minute {
+// flushIntoReserve flushes what was heard before the disk came to have too little
+// room: until it has some again nothing else would, and a crash would lose it. The
+// space that is kept free is for that. It does so once: nothing is heard meanwhile.
+func (e *Engine) flushIntoReserve() error {
+	if !e.store.sparing() || e.spared.Swap(true) {
 		return nil
 	}
-	_, err := e.Clear(ctx, at, at.Add(-e.settings.Retention))
-	e.seconds.Trim(e.remembered(at.UnixMilli()))
-	return err
+	e.flush.Lock()
+	defer e.flush.Unlock()
+	return cmp.Or(e.flushParts(), e.store.syncAll())
+}
+
+// flushBytes bounds what flushes of partitions have on its way to the journal: a
+// command's record may have to wait for it.
+const flushBytes = 512 << 10
+
+// flushParts flushes the partitions, one after the other, the last first: see
+// sweep.go.
+func (e *Engine) flushParts() error {
+	under := 0
+	for _, p := range slices.Backward(e.parts) {
+		n, t, err := p.flush()
+		if err != nil {
+			return err
+		}
+		if under += n; under > flushBytes {
+			under = 0
+			if err := e.store.wait(t); err != nil {
+				return err
+			}
+		}
+		runtime.Gosched()
+	}
+	return nil
 }
 
 // flushAll makes beats, touches and visits durable: partition by partition,
-// then name by name, with one sync at the end.
+// then name by name, with a sync at the end.
 func (e *Engine) flushAll() error {
 	e.flush.Lock()
 	defer e.flush.Unlock()
 	if err := e.store.writable(); err != nil {
 		return err
 	}
-	for _, p := range e.parts {
-		if err := p.flush(); err != nil {
-			return err
-		}
+	if err := e.flushParts(); err != nil {
+		return err
 	}
 	if err := e.visits.flush(); err != nil {
 		return err
@@ -94,19 +121,18 @@ func (e *Engine) flushAll() error {
 	return nil
 }
 
-// flush puts what was heard since the last flush into the store.
-func (p *partition) flush() error {
+// flush puts what was heard since the last flush into the store. It returns how
+// many bytes that is, and what stands for them on their way to the disk.
+func (p *partition) flush() (int, journal.Ticket, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.flushLocked(); err != nil {
-		return err
-	}
-	return p.releaseIdle()
+	n, t, err := p.flushLocked()
+	return n, t, cmp.Or(err, p.releaseIdle())
 }
 
 // flushLocked is flush for who holds the lock. If it fails, what was heard
 // stays to be flushed.
-func (p *partition) flushLocked() error {
+func (p *partition) flushLocked() (int, journal.Ticket, error) {
 	pr, s := &p.presence, &p.sessions
 	flushed, written, ungone, again, touched := pr.flushed, pr.written, pr.ungone, pr.again, s.flushed
 	b := p.eng.store.newBatch()
@@ -128,13 +154,13 @@ func (p *partition) flushLocked() error {
 	if err != nil {
 		p.eng.events.drop(first)
 		pr.flushed, pr.written, pr.ungone, pr.again, s.flushed = flushed, written, ungone, again, touched
-		return err
+		return 0, t, err
 	}
 	p.eng.events.applied(first, t.Number)
 	s.classes.flushed()
 	p.flushedAnnounced()
 	p.flushedIDs()
-	return nil
+	return b.Len(), t, nil
 }
 
 // defaultMinDelta is how many entries are never worth a snapshot.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -159,7 +160,7 @@ func (l *eventLog) cut(b *pebble.Batch, family int, cut uint64, dropped int) err
 }
 
 func (e *Engine) trimBans(now int64) error {
-	for _, p := range e.parts {
+	for _, p := range slices.Backward(e.parts) {
 		if err := p.trimBans(now); err != nil {
 			return err
 		}
