@@ -258,14 +258,16 @@ func (s *sessions) scheduleEnd(slot uint32) {
 func (s *sessions) enqueue(slot uint32) {
 	class := s.class.Get(slot)
 	s.classes.enqueue(class, s.seen.Get(slot), slot)
-	if c := &s.classes.list[class]; c.queue.Len() > 2*c.sessions+minQueue {
-		c.queue.Compact(func(at int64, slot uint32) bool { return s.queued(class, at, slot) })
+	if c := &s.classes.list[class]; c.queue.Compacting() || c.queue.Len() > 2*c.sessions+minQueue {
+		c.queue.Compact(queueStep, func(at int64, slot uint32) bool { return s.queued(class, at, slot) })
 		s.classes.refront(class)
 	}
 }
 
-// minQueue entries of a queue are never worth compacting.
-const minQueue = 4096
+const (
+	minQueue  = 4096 // entries of a queue are never worth compacting
+	queueStep = 16   // entries are looked at for each that comes, while it is compacted
+)
 
 // queued reports whether a queue's entry is a session's latest.
 func (s *sessions) queued(class uint32, at int64, slot uint32) bool {
@@ -350,11 +352,30 @@ func (s *sessions) remove(slot uint32) {
 	s.vacate(slot)
 }
 
-// tidy compacts the login order if it is worth it. Sessions still to be reaped
-// have to stand there: it is what knows their login.
-func (s *sessions) tidy() {
-	if len(s.dead) == 0 && s.order.NeedsCompaction() {
-		s.compact()
+// tidyStep bounds how many sessions one step of tidy moves.
+const tidyStep = 128
+
+// tidy takes a step of compacting the login order if it is worth it, and reports
+// whether there is more to do. Sessions still to be reaped have to stand there: it
+// is what knows their login.
+func (s *sessions) tidy() (more bool) {
+	return len(s.dead) == 0 && s.order.NeedsCompaction() && s.order.Compact(tidyStep, s.moved)
+}
+
+// moved notes that a session has another position in the login order.
+func (s *sessions) moved(slot, from, to uint32) {
+	s.pos.Set(slot, to)
+	s.live.Remove(from)
+	s.live.Add(to)
+	for _, c := range [...]struct {
+		set   valueSet
+		value intern.ID
+	}{{s.byKind, s.kind.Get(slot)}, {s.byApp, s.app.Get(slot)}, {s.byDevice, s.device.Get(slot)}} {
+		if c.value != 0 {
+			b := c.set[c.value]
+			b.Remove(from)
+			b.Add(to)
+		}
 	}
 }
 
@@ -365,24 +386,6 @@ func (s *sessions) vacate(slot uint32) {
 	s.user.Set(slot, noUser)
 	s.pos.Set(slot, noPos)
 	s.free = append(s.free, slot)
-}
-
-// compact drops the dead from the login order and renumbers the positions.
-func (s *sessions) compact() {
-	sets := [...]valueSet{s.byKind, s.byApp, s.byDevice}
-	for _, set := range sets {
-		clear(set)
-	}
-	s.live.Clear()
-	s.order.Compact(func(slot, pos uint32) {
-		s.pos.Set(slot, pos)
-		s.live.Add(pos)
-		for i, c := range [...]*column.Column[intern.ID]{&s.kind, &s.app, &s.device} {
-			if id := c.Get(slot); id != 0 {
-				sets[i].add(id, pos)
-			}
-		}
-	})
 }
 
 // touch moves a session's last sign of life, by the policy that applies now;

@@ -113,7 +113,7 @@ func (p *partition) sweepStep(at int64) (u *unit, more bool, err error) {
 	silence, silent := p.nextSilence()
 	silent = silent && silence <= now
 	if !ends && !silent {
-		return nil, late, nil
+		return nil, s.tidy() || late, nil
 	}
 
 	u = p.begin()

@@ -27,9 +27,17 @@ type Queue struct {
 	head   int // of the front, in the first chunk
 	length int
 	spare  *chunk
+
+	// A compaction that is under way has looked at kept entries it leaves, which
+	// stand at the front, and there is a gap behind them.
+	compacting bool
+	kept, gap  int
 }
 
 func (q *Queue) place(i int) (*chunk, int) {
+	if i >= q.kept {
+		i += q.gap
+	}
 	i += q.head
 	return q.chunks[i>>chunkShift], i & chunkMask
 }
@@ -41,7 +49,7 @@ func (q *Queue) Push(at int64, slot uint32) {
 		last, _ := q.At(q.length - 1)
 		at = max(at, last)
 	}
-	if (q.head+q.length)>>chunkShift == len(q.chunks) {
+	if (q.head+q.length+q.gap)>>chunkShift == len(q.chunks) {
 		c := q.spare
 		q.spare = nil
 		switch {
@@ -74,14 +82,21 @@ func (q *Queue) Pop() {
 		return
 	}
 	q.length--
-	if q.head++; q.head == chunkLen || q.length == 0 {
+	q.head++
+	if q.kept > 0 {
+		q.kept--
+	} else {
+		q.head += q.gap
+		q.gap = 0
+	}
+	for q.head >= chunkLen || (q.length == 0 && len(q.chunks) > 0) {
 		q.spare = q.chunks[0]
 		q.chunks[0] = nil
 		q.chunks = q.chunks[1:]
-		q.head = 0
-		if q.length == 0 {
-			q.chunks = nil
-		}
+		q.head = max(0, q.head-chunkLen)
+	}
+	if q.length == 0 {
+		*q = Queue{spare: q.spare}
 	}
 }
 
@@ -103,15 +118,47 @@ func (q *Queue) LowerBound(at int64) int {
 	})
 }
 
-// Compact drops the entries that are not valid and keeps the order of the rest.
-func (q *Queue) Compact(valid func(at int64, slot uint32) bool) {
-	var packed Queue
-	for i := range q.length {
-		if at, slot := q.At(i); valid(at, slot) {
-			packed.Push(at, slot)
+// Compacting reports whether a compaction is under way.
+func (q *Queue) Compacting() bool { return q.compacting }
+
+// Compact takes a step of dropping the entries that are not valid: it looks at no
+// more than limit of them. The order of the rest stays. Between two steps the
+// queue may be used and changed as ever.
+func (q *Queue) Compact(limit int, valid func(at int64, slot uint32) bool) {
+	q.compacting = true
+	for range limit {
+		if q.kept == q.length {
+			q.truncate()
+			return
 		}
+		from, i := q.place(q.kept)
+		at, slot := from.at[i], from.slots[i]
+		if !valid(at, slot) {
+			q.gap++
+			q.length--
+			continue
+		}
+		place := q.head + q.kept
+		to, j := q.chunks[place>>chunkShift], place&chunkMask
+		to.at[j], to.slots[j] = at, slot
+		q.kept++
 	}
-	*q = packed
+}
+
+// truncate ends a compaction: nothing stands behind the gap.
+func (q *Queue) truncate() {
+	end := q.head + q.length
+	if q.length == 0 {
+		end = 0
+	}
+	chunks := (end + chunkMask) >> chunkShift
+	clear(q.chunks[chunks:])
+	if q.chunks = q.chunks[:chunks]; chunks == 0 {
+		q.chunks, q.head = nil, 0
+	} else if last := q.chunks[chunks-1]; end&chunkMask > 0 {
+		last.at, last.slots = last.at[:end&chunkMask], last.slots[:end&chunkMask]
+	}
+	q.compacting, q.kept, q.gap = false, 0, 0
 }
 
 // Bytes returns the memory held.

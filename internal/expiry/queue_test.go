@@ -20,6 +20,7 @@ func TestQueueMatchesSlice(t *testing.T) {
 	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		var q Queue
 		var want []entry
+		stands := 0 // a compaction that is under way
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				at := int64(rapid.IntRange(0, 100).Draw(t, "at"))
@@ -34,14 +35,31 @@ func TestQueueMatchesSlice(t *testing.T) {
 			"pop": func(t *rapid.T) {
 				for range rapid.SampledFrom([]int{1, 4096, 9000}).Draw(t, "n") {
 					q.Pop()
-					want = want[min(1, len(want)):]
+					want, stands = want[min(1, len(want)):], max(0, stands-1)
 				}
 			},
 			"compact": func(t *rapid.T) {
 				odd := rapid.Uint32Range(0, 1).Draw(t, "odd")
 				keep := func(_ int64, slot uint32) bool { return slot%2 == odd }
-				q.Compact(keep)
-				want = slices.DeleteFunc(slices.Clone(want), func(e entry) bool { return !keep(e.at, e.slot) })
+				step := rapid.SampledFrom([]int{1, 1000, 1 << 20}).Draw(t, "step")
+				if !q.Compacting() {
+					stands = 0
+				}
+				from, looked := stands, 0
+				kept := slices.Clone(want[:from])
+				q.Compact(step, func(at int64, slot uint32) bool {
+					e := entry{at, slot}
+					require.Equal(t, want[from+looked], e)
+					looked++
+					if !keep(at, slot) {
+						return false
+					}
+					kept = append(kept, e)
+					return true
+				})
+				require.LessOrEqual(t, looked, step)
+				want, stands = append(kept, want[from+looked:]...), len(kept)
+				require.True(t, !q.Compacting() || looked == step)
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, len(want), q.Len())

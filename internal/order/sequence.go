@@ -29,6 +29,11 @@ type Sequence struct {
 	counts fenwick // live entries by chunk
 	length uint32
 	live   int
+
+	// A compaction that is under way has packed what is live before next into
+	// the positions before packed. All between the two are dead. next is 0 if
+	// none is under way.
+	packed, next uint32
 }
 
 // minDead entries are never worth a compaction.
@@ -135,34 +140,64 @@ func (s *Sequence) Next(pos uint32) (uint32, bool) {
 // Prev returns the last live position before pos.
 func (s *Sequence) Prev(pos uint32) (uint32, bool) { return s.Select(s.Rank(pos) - 1) }
 
-// LowerBound returns the first position, dead or live, whose key is at least
-// key, and Len if there is none.
+// LowerBound returns a position, Len perhaps, that all live entries stand before
+// whose keys are less than key, and no other live ones.
 func (s *Sequence) LowerBound(key int64) uint32 {
-	c := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].keys[0] >= key })
-	if c == 0 {
-		return 0
+	// While a compaction is under way keys ascend up to packed, and from there on.
+	from, to := uint32(0), s.length
+	if s.packed > 0 && s.Key(s.packed-1) < key {
+		from = s.packed
+	} else if s.packed > 0 {
+		to = s.packed
 	}
-	c--
-	n := min(chunkLen, int(s.length)-c<<chunkShift)
-	keys := s.chunks[c].keys[:n]
-	return uint32(c<<chunkShift + sort.Search(n, func(i int) bool { return keys[i] >= key }))
+	return from + uint32(sort.Search(int(to-from), func(i int) bool { return s.Key(from+uint32(i)) >= key }))
 }
 
-// NeedsCompaction reports whether most of the entries are dead.
+// NeedsCompaction reports whether most of the entries are dead, or a compaction
+// is under way.
 func (s *Sequence) NeedsCompaction() bool {
 	dead := int(s.length) - s.live
-	return dead > minDead && dead > s.live
+	return s.next > 0 || (dead > minDead && dead > s.live)
 }
 
-// Compact drops the dead entries. moved is told the new position of each that
-// stays, in order.
-func (s *Sequence) Compact(moved func(slot, pos uint32)) {
-	var packed Sequence
-	for pos, ok := s.Next(0); ok; pos, ok = s.Next(pos + 1) {
-		slot := s.Slot(pos)
-		moved(slot, packed.Append(s.Key(pos), slot))
+// Compact takes a step of dropping the dead entries: it looks at no more than
+// limit live ones and reports whether there is more to do. moved is told of each
+// that gets another position, in their order. Between two steps the sequence may
+// be used and changed as ever.
+func (s *Sequence) Compact(limit int, moved func(slot, from, to uint32)) (more bool) {
+	for range limit {
+		pos, ok := s.Next(s.next)
+		if !ok {
+			s.truncate(s.packed)
+			return false
+		}
+		if to := s.packed; to != pos {
+			slot := s.Slot(pos)
+			s.move(pos, to)
+			moved(slot, pos, to)
+		}
+		s.packed, s.next = s.packed+1, pos+1
 	}
-	*s = packed
+	return true
+}
+
+// move gives a live entry a position before its own, behind which no live one
+// stands before it.
+func (s *Sequence) move(from, to uint32) {
+	c, i := s.chunks[to>>chunkShift], to&chunkMask
+	c.keys[i], c.slots[i] = s.Key(from), s.Slot(from)
+	s.Kill(from)
+	c.live[i/64] |= 1 << (i % 64)
+	s.counts.add(int(to>>chunkShift), 1)
+	s.live++
+}
+
+// truncate drops the entries from a position on, which are dead.
+func (s *Sequence) truncate(length uint32) {
+	chunks := int(length+chunkMask) >> chunkShift
+	clear(s.chunks[chunks:])
+	s.chunks, s.counts.tree = s.chunks[:chunks], s.counts.tree[:chunks]
+	s.length, s.packed, s.next = length, 0, 0
 }
 
 // Bytes returns the memory held.

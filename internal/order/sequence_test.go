@@ -18,8 +18,9 @@ type entry struct {
 
 // model is a sequence as a plain slice.
 type model struct {
-	all []entry
-	seq Sequence
+	all  []entry
+	made int
+	seq  Sequence
 }
 
 func (m *model) append(n int, key int64) {
@@ -27,7 +28,8 @@ func (m *model) append(n int, key int64) {
 		if len(m.all) > 0 {
 			key = max(key, m.all[len(m.all)-1].key)
 		}
-		slot := uint32(len(m.all)*7 + 3)
+		m.made++
+		slot := uint32(m.made*7 + 3)
 		m.all = append(m.all, entry{key: key, slot: slot})
 		m.seq.Append(key, slot)
 	}
@@ -73,7 +75,8 @@ func (m *model) check(t *rapid.T) {
 		require.Equal(t, live[at-1], prev)
 	}
 	key := int64(rapid.IntRange(-1, 60).Draw(t, "key"))
-	require.EqualValues(t, sort.Search(len(m.all), func(i int) bool { return m.all[i].key >= key }), m.seq.LowerBound(key))
+	less := sort.Search(len(live), func(i int) bool { return m.all[live[i]].key >= key })
+	require.Equal(t, less, m.seq.Rank(m.seq.LowerBound(key)))
 }
 
 func TestSequenceMatchesSlice(t *testing.T) {
@@ -95,20 +98,23 @@ func TestSequenceMatchesSlice(t *testing.T) {
 				}
 			},
 			"compact": func(t *rapid.T) {
-				var left []entry
-				for _, e := range m.all {
-					if !e.dead {
-						left = append(left, e)
-					}
-				}
-				n := 0
-				m.seq.Compact(func(slot, pos uint32) {
-					require.EqualValues(t, n, pos)
-					require.Equal(t, left[n].slot, slot)
-					n++
+				limit := rapid.SampledFrom([]int{1, 64, 1 << 20}).Draw(t, "limit")
+				looked, last := 0, -1
+				more := m.seq.Compact(limit, func(slot, from, to uint32) {
+					looked++
+					require.Less(t, last, int(from))
+					require.Less(t, to, from)
+					require.Equal(t, m.all[from].slot, slot)
+					require.True(t, m.all[to].dead)
+					m.all[to] = m.all[from]
+					m.all[from].dead = true
+					last = int(from)
 				})
-				require.Equal(t, len(left), n)
-				m.all = left
+				require.LessOrEqual(t, looked, limit)
+				if !more {
+					require.EqualValues(t, len(m.live()), m.seq.Live(), "those that died behind it are left for the next one")
+					m.all = m.all[:m.seq.Len()]
+				}
 			},
 			"": m.check,
 		})
@@ -134,7 +140,9 @@ func TestCompactionIsDueWhenMostAreDead(t *testing.T) {
 	require.False(t, s.NeedsCompaction())
 	s.Kill(2000)
 	require.True(t, s.NeedsCompaction())
-	s.Compact(func(uint32, uint32) {})
+	require.True(t, s.Compact(100, func(_, _, _ uint32) {}))
+	require.True(t, s.NeedsCompaction(), "it is under way")
+	require.False(t, s.Compact(4000, func(_, _, _ uint32) {}))
 	require.False(t, s.NeedsCompaction())
 }
 
