@@ -34,15 +34,18 @@ func (t *Table) Enter(entries []Entry, tally *Tally) {
 // take cuts the entries from a second on off the log and returns those that
 // are not stale: sec<<32 | n.
 func (t *Table) take(from uint32) []uint64 {
+	for t.log.compacting {
+		t.compactBy(int(t.log.len))
+	}
 	t.layout++
 	first := t.log.from(from)
-	if first == len(t.log.groups) {
+	if first == t.log.count() {
 		return nil
 	}
-	start := t.log.groups[first].start
+	start := t.log.group(first).start
 	taken := make([]uint64, 0, t.log.len-start)
-	for g := first; g < len(t.log.groups); g++ {
-		sec, at, end := t.log.groups[g].sec, t.log.groups[g].start, t.log.end(g)
+	for g := first; g < t.log.count(); g++ {
+		sec, at, end := t.log.group(g).sec, t.log.group(g).start, t.log.end(g)
 		for at < end {
 			run := t.log.run(at, end)
 			at += uint32(len(run))
@@ -61,7 +64,7 @@ func (t *Table) take(from uint32) []uint64 {
 // among them.
 func (t *Table) AllOf(dst []uint32, sec uint32) []uint32 {
 	g := t.log.from(sec)
-	if g == len(t.log.groups) || t.log.groups[g].sec != sec {
+	if g == t.log.count() || t.log.group(g).sec != sec {
 		return dst
 	}
 	return t.group(dst, g, true)

@@ -27,6 +27,24 @@ type log struct {
 	chunks []*chunk // those past the last entry are spare
 	len    uint32
 	groups []group // seconds ascend strictly
+
+	// A compaction that is under way has looked at the groups before next: what
+	// it keeps of them are the groups before packed, of kept entries. All between
+	// packed and next, and the entries of it, is free.
+	compacting   bool
+	packed, next int
+	kept         uint32
+}
+
+// count returns how many groups there are.
+func (l *log) count() int { return len(l.groups) - (l.next - l.packed) }
+
+// group returns a group by its rank.
+func (l *log) group(g int) group {
+	if g >= l.packed {
+		g += l.next - l.packed
+	}
+	return l.groups[g]
 }
 
 // push appends n, at a second no earlier than that of any entry.
@@ -42,17 +60,21 @@ func (l *log) push(sec, n uint32) {
 	l.len++
 }
 
-// from returns the index of the first group at sec or later.
+// from returns the rank of the first group at sec or later.
 func (l *log) from(sec uint32) int {
-	return sort.Search(len(l.groups), func(i int) bool { return l.groups[i].sec >= sec })
+	return sort.Search(l.count(), func(i int) bool { return l.group(i).sec >= sec })
 }
 
 // end returns where the entries of a group end.
 func (l *log) end(g int) uint32 {
-	if g+1 < len(l.groups) {
-		return l.groups[g+1].start
+	switch {
+	case g+1 == l.packed:
+		return l.kept
+	case g+1 < l.count():
+		return l.group(g + 1).start
+	default:
+		return l.len
 	}
-	return l.len
 }
 
 // run returns the entries from at on, as many before end as lie in one chunk.
@@ -62,26 +84,39 @@ func (l *log) run(at, end uint32) []uint32 {
 	return c[lo:min(chunkLen, lo+end-at)]
 }
 
-// keep drops the entries for which wanted is false, and the groups left empty.
-// It works in place. wanted is asked once for each entry, oldest first.
-func (l *log) keep(wanted func(sec, n uint32) bool) {
-	var kept log
-	kept.chunks, kept.groups = l.chunks, l.groups[:0]
-	for g, at := 0, uint32(0); g < len(l.groups); g++ {
-		// The kept groups overwrite those read before, never one to come.
-		sec, end := l.groups[g].sec, l.end(g)
-		for at < end {
+// compact takes a step of dropping the entries for which wanted is false, and the
+// groups left empty: whole groups, until it has looked at limit entries. wanted is
+// asked once for each entry, oldest first. Between two steps the log may be used
+// and grow as ever.
+func (l *log) compact(limit int, wanted func(sec, n uint32) bool) {
+	l.compacting = true
+	for l.next < len(l.groups) && limit > 0 {
+		g, end := l.groups[l.next], l.len
+		if l.next++; l.next < len(l.groups) {
+			end = l.groups[l.next].start
+		}
+		limit -= int(end - g.start)
+		start := l.kept
+		for at := g.start; at < end; {
 			run := l.run(at, end)
 			at += uint32(len(run))
 			for _, n := range run {
-				if wanted(sec, n) {
-					kept.push(sec, n)
+				if wanted(g.sec, n) {
+					l.chunks[l.kept/chunkLen][l.kept%chunkLen] = n
+					l.kept++
 				}
 			}
 		}
+		if l.kept > start {
+			l.groups[l.packed] = group{g.sec, start}
+			l.packed++
+		}
 	}
-	*l = kept
-	l.release()
+	if l.next == len(l.groups) {
+		l.groups, l.len = l.groups[:l.packed], l.kept
+		l.compacting, l.packed, l.next, l.kept = false, 0, 0, 0
+		l.release()
+	}
 }
 
 // release gives up the spare chunks and groups that the log does not need to

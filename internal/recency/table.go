@@ -29,7 +29,8 @@ type Table struct {
 	// often if it was forgotten and heard again within the second. All else
 	// in the log is stale.
 	log    log
-	layout uint32 // how often entries of the log have moved
+	layout uint32   // how often entries of the log have moved
+	stands []uint64 // while it is compacted: numbers met in the group of their last second
 }
 
 // Last returns when n was last heard, 0 for never.
@@ -53,7 +54,7 @@ func (t *Table) Bytes() int { return t.last.Bytes() + t.hidden.bytes() + t.log.b
 // fresh once.
 //
 // It allocates nothing but room for the log, a chunk at a time. When more than
-// half of the log is stale it is compacted, a pass over all of it.
+// half of the log is stale it is compacted, in steps.
 func (t *Table) Hear(sec uint32, numbers []uint32, tally *Tally, since uint32, fresh func(n, prev uint32, wasHidden bool)) {
 	t.newest = max(t.newest, sec)
 	var buf [hearLen]uint32
@@ -92,6 +93,9 @@ func (t *Table) move(sec uint32, numbers []uint32, tally *Tally, since uint32, f
 		if prev != sec {
 			*last = sec
 			t.log.push(sec, n)
+			if int(n>>6) < len(t.stands) {
+				t.stands[n>>6] &^= 1 << (n & 63)
+			}
 		}
 		switch {
 		case wasHidden:
@@ -135,7 +139,7 @@ func (t *Table) Forget(n uint32, tally *Tally) {
 // Group appends to dst the numbers last heard at sec, ascending.
 func (t *Table) Group(dst []uint32, sec uint32) []uint32 {
 	g := t.log.from(sec)
-	if g == len(t.log.groups) || t.log.groups[g].sec != sec {
+	if g == t.log.count() || t.log.group(g).sec != sec {
 		return dst
 	}
 	return t.group(dst, g, false)
@@ -148,22 +152,22 @@ func (t *Table) Before(sec uint32) (uint32, bool) {
 	if g == 0 {
 		return 0, false
 	}
-	return t.log.groups[g-1].sec, true
+	return t.log.group(g - 1).sec, true
 }
 
 // AtOrAfter returns the first second, not before sec, that has a group. The
 // group may have come to be empty.
 func (t *Table) AtOrAfter(sec uint32) (uint32, bool) {
 	g := t.log.from(sec)
-	if g == len(t.log.groups) {
+	if g == t.log.count() {
 		return 0, false
 	}
-	return t.log.groups[g].sec, true
+	return t.log.group(g).sec, true
 }
 
 // AtOrBefore is like Before, but the second may be sec itself.
 func (t *Table) AtOrBefore(sec uint32) (uint32, bool) {
-	if g := t.log.from(sec); g < len(t.log.groups) && t.log.groups[g].sec == sec {
+	if g := t.log.from(sec); g < t.log.count() && t.log.group(g).sec == sec {
 		return sec, true
 	}
 	return t.Before(sec)
@@ -189,8 +193,8 @@ func (t *Table) EachGroupSince(sec uint32, fn func(sec uint32, numbers []uint32)
 
 func (t *Table) eachGroup(from, to uint32, hidden bool, fn func(sec uint32, numbers []uint32)) {
 	var buf []uint32
-	for g := t.log.from(from); g < len(t.log.groups); g++ {
-		sec := t.log.groups[g].sec
+	for g := t.log.from(from); g < t.log.count(); g++ {
+		sec := t.log.group(g).sec
 		if sec > to {
 			return
 		}
@@ -204,7 +208,7 @@ func (t *Table) eachGroup(from, to uint32, hidden bool, fn func(sec uint32, numb
 // if asked for the hidden ones.
 func (t *Table) group(dst []uint32, g int, hidden bool) []uint32 {
 	head := len(dst)
-	sec, at, end := t.log.groups[g].sec, t.log.groups[g].start, t.log.end(g)
+	sec, at, end := t.log.group(g).sec, t.log.group(g).start, t.log.end(g)
 	for at < end {
 		run := t.log.run(at, end)
 		at += uint32(len(run))
@@ -217,21 +221,38 @@ func (t *Table) group(dst []uint32, g int, hidden bool) []uint32 {
 	return dst[:head+len(sortNumbers(dst[head:]))]
 }
 
-// compact drops what is stale from the log once that is more than half of it.
+// compactStep bounds the entries that are looked at for hearLen numbers heard, but
+// for what was heard within one second.
+const compactStep = 2048
+
+// compact drops what is stale from the log once that is more than half of it, in
+// steps.
 func (t *Table) compact() {
-	if int(t.log.len) <= 2*t.known+minStale {
-		return
+	if t.log.compacting || int(t.log.len) > 2*t.known+minStale {
+		t.compactBy(compactStep)
 	}
+}
+
+func (t *Table) compactBy(limit int) {
 	t.layout++
-	stands := make([]uint64, (t.top+63)/64)
-	t.log.keep(func(sec, n uint32) bool {
-		word, bit := &stands[n>>6], uint64(1)<<(n&63)
-		if t.last.Get(n) != sec || *word&bit != 0 {
+	if !t.log.compacting {
+		t.stands = make([]uint64, (t.top+63)/64)
+	}
+	t.log.compact(limit, func(sec, n uint32) bool {
+		if t.last.Get(n) != sec {
 			return false
 		}
+		if int(n>>6) >= len(t.stands) { // younger than the compaction
+			return true
+		}
+		word, bit := &t.stands[n>>6], uint64(1)<<(n&63)
+		met := *word&bit != 0
 		*word |= bit
-		return true
+		return !met
 	})
+	if !t.log.compacting {
+		t.stands = nil
+	}
 }
 
 // Place is where a walk through the log stands. The zero Place is its beginning.
@@ -250,11 +271,11 @@ func (t *Table) Walk(at Place, before uint32, limit int, fn func(sec, n uint32))
 	if at.layout != t.layout {
 		at.done, at.layout = 0, t.layout // entries have moved: the second begins anew
 	}
-	for g := t.log.from(at.Sec); g < len(t.log.groups) && t.log.groups[g].sec < before; g++ {
-		if sec := t.log.groups[g].sec; sec != at.Sec {
+	for g := t.log.from(at.Sec); g < t.log.count() && t.log.group(g).sec < before; g++ {
+		if sec := t.log.group(g).sec; sec != at.Sec {
 			at.Sec, at.done = sec, 0
 		}
-		from, end := t.log.groups[g].start+at.done, t.log.end(g)
+		from, end := t.log.group(g).start+at.done, t.log.end(g)
 		for from < end {
 			if limit == 0 {
 				return at, true
