@@ -134,19 +134,6 @@ func (e *Engine) withinTimeout(ctx context.Context, now int64, calls []call, lef
 // at once: the commands of all others wait for them.
 const inFlight = 4
 
-// paced carries out calls of bounded but noticeable cost, a few at a time.
-func (e *Engine) paced(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
-	var out []rueidis.RedisMessage
-	for some := range slices.Chunk(calls, inFlight) {
-		messages, err := e.do(ctx, now, some...)
-		out = append(out, messages...)
-		if err != nil {
-			return out, err
-		}
-	}
-	return out, nil
-}
-
 // one carries out one call.
 func (e *Engine) one(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
 	out, err := e.do(ctx, now, c)

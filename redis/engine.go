@@ -48,6 +48,7 @@ type Engine struct {
 	pruned   atomic.Int64  // period of the last pruning of reverse edges
 	requests atomic.Uint64 // that were given an id
 	swept    atomic.Int64  // the partition at which the next sweep begins
+	working  chan struct{} // has an element while scripts work off what is due
 
 	ready  atomic.Bool
 	closed atomic.Bool
@@ -75,7 +76,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, most: maxCandidates, life: newLifeline(o.Partitions), flow: newFlow(), stop: make(chan struct{})}
+	e := &Engine{opts: o, most: maxCandidates, life: newLifeline(o.Partitions), flow: newFlow(), stop: make(chan struct{}), working: make(chan struct{}, 1)}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}

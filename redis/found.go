@@ -219,7 +219,7 @@ func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []
 	if len(indexed) == 0 && l.q.Filter.Users == nil {
 		indexed = []string{"login"}
 	}
-	budget := fmt.Sprint(drainStep)
+	budget := fmt.Sprint(dueFirst)
 	for {
 		var calls []call
 		var walks []*candidateWalk
@@ -239,16 +239,21 @@ func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []
 		if err != nil {
 			return err
 		}
-		again := false
+		var late []int
 		for i, msg := range messages {
 			due, err := l.takeCandidates(s, of[i], walks[i], msg, l.step(walks[i], most))
 			if err != nil {
 				return err
 			}
-			again = again || due
+			if due && !slices.Contains(late, of[i]) {
+				late = append(late, of[i])
+			}
 		}
-		if !again {
+		if len(late) == 0 {
 			budget = "0"
+		}
+		if err := l.e.endDue(ctx, l.at.UnixMilli(), late); err != nil {
+			return err
 		}
 	}
 	for _, p := range parts {

@@ -15,7 +15,6 @@ import (
 
 // Budgets of a list.
 const (
-	drainStep     = 32      // due sessions one script ends
 	maxCandidates = 100_000 // sessions a filter without an index looks at
 	shallow       = 1000    // items a page is walked to; deeper ones are counted to
 )
@@ -119,11 +118,12 @@ func (m *merge) fill(ctx context.Context, first bool) error {
 }
 
 // drained asks partitions for a part of a list. The first time each ends what is
-// due before it answers, in bounded rounds; it is asked again until nothing is.
+// due before it answers. Where that is more than a few it is worked off and the
+// partition asked again, until nothing is.
 func (l *listing) drained(ctx context.Context, parts []int, first bool, ask func(p int, budget string) call, take func(p int, reply []rueidis.RedisMessage)) error {
 	budget := "0"
 	if first {
-		budget = fmt.Sprint(drainStep)
+		budget = fmt.Sprint(dueFirst)
 	}
 	for len(parts) > 0 {
 		calls := make([]call, len(parts))
@@ -145,6 +145,9 @@ func (l *listing) drained(ctx context.Context, parts []int, first bool, ask func
 				continue
 			}
 			take(parts[i], reply)
+		}
+		if err := l.e.endDue(ctx, l.at.UnixMilli(), late); err != nil {
+			return err
 		}
 		parts = late
 	}

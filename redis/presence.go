@@ -148,37 +148,43 @@ const clearStep = 200
 
 // Clear implements [rollcall.Presence].
 func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
+	n, _, err := e.clear(ctx, at, before, func() bool { return false })
+	return n, err
+}
+
+// clear forgets users in steps until it is over or nobody is left. It tells how
+// many it forgot, and whether that was all.
+func (e *Engine) clear(ctx context.Context, at, before time.Time, over func() bool) (total int, all bool, err error) {
+	defer e.news.ring()
 	line := max(0, before.Unix())
-	total := 0
 	parts := make([]int, len(e.roots))
 	for p := range parts {
 		parts[p] = p
 	}
-	for len(parts) > 0 {
-		calls := make([]call, len(parts))
-		for i, p := range parts {
+	for len(parts) > 0 && !over() {
+		some := parts[:min(dueScripts, len(parts))]
+		parts = parts[len(some):]
+		calls := make([]call, len(some))
+		for i, p := range some {
 			calls[i] = in(p, &e.scripts.clear, fmt.Sprint(line), fmt.Sprint(clearStep))
 		}
-		messages, failed := e.paced(ctx, at.UnixMilli(), calls)
-		var rest []int
+		messages, failed := e.workOff(ctx, at.UnixMilli(), calls)
 		for i, msg := range messages {
 			n, err := msg.AsInt64()
 			if err != nil && failed != nil {
 				continue // it was not answered
 			}
 			if err != nil {
-				return total, damaged("a count")
+				return total, false, damaged("a count")
 			}
 			total += int(n)
 			if n == clearStep {
-				rest = append(rest, parts[i])
+				parts = append(parts, some[i])
 			}
 		}
 		if failed != nil {
-			return total, failed
+			return total, false, failed
 		}
-		parts = rest
 	}
-	e.news.ring()
-	return total, nil
+	return total, len(parts) == 0, nil
 }

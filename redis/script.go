@@ -25,7 +25,7 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-	begin, touch, lookup, change, finish, drain       script
+	begin, touch, lookup, change, finish, drain, due  script
 	beat, count, newest, seen, sessions               script
 	clear, user, unban, erase, redact                 script
 	edges, loosen, foresee, name, befriend            script
@@ -95,6 +95,7 @@ func loadScripts() (*scripts, error) {
 		&s.recent:   "env bytes event presence session cutoff recent",
 		&s.stamp:    "env stamp",
 		&s.drain:    "env bytes event presence session cutoff drain",
+		&s.due:      "env bytes event presence session cutoff due",
 		&s.sweep:    "env bytes event presence session cutoff sweep",
 		&s.visit:    "env visit",
 		&s.visitors: "env visitors",

@@ -9,12 +9,13 @@ import (
 )
 
 // Upkeep is done in steps of sweepStep of each thing, by the server that holds
-// the partition's lease, a few partitions at a time. A tick sweeps for sweepFor at
-// most: when very much is due at once, Redis has more than half of its time for
-// others, and none of them waits longer than for a few steps.
+// the partition's lease, a few partitions at a time (see due.go). A tick sweeps and
+// forgets for so long at most: when very much is due at once, Redis has half of its
+// time for others, and the stamps of life are left every second.
 const (
-	sweepStep = 32
+	sweepStep = dueStep
 	sweepFor  = 400 * time.Millisecond
+	forgetFor = 100 * time.Millisecond
 	leaseFor  = 5 * time.Second
 )
 
@@ -48,7 +49,7 @@ func (e *Engine) sweep(ctx context.Context, at time.Time) error {
 	over := time.NewTimer(sweepFor)
 	defer over.Stop()
 	for len(parts) > 0 {
-		some := parts[:min(inFlight, len(parts))]
+		some := parts[:min(dueScripts, len(parts))]
 		parts = parts[len(some):]
 		rest, err := e.sweepSome(ctx, at, some)
 		if err != nil {
@@ -76,7 +77,7 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 			fmt.Sprint(e.settings.EventsAge.Milliseconds()), fmt.Sprint(max(1, e.settings.EventsCount/len(e.roots))),
 			fmt.Sprint(e.settings.VisitsKeep.Milliseconds()))
 	}
-	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	messages, err := e.workOff(ctx, at.UnixMilli(), calls)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +97,18 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 	return rest, nil
 }
 
-// forgetOld is the retention of last-seen times. It looks once a minute.
+// forgetOld is the retention of last-seen times. It looks once a minute, and goes
+// on with the next ticks if that takes longer than its share of one.
 func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 	minute := at.Unix() / 60
-	if e.forgot.Swap(minute) == minute {
+	if e.forgot.Load() == minute {
 		return nil
 	}
-	_, err := e.Clear(ctx, at, at.Add(-e.settings.Retention))
+	began := time.Now()
+	_, all, err := e.clear(ctx, at, at.Add(-e.settings.Retention), func() bool { return time.Since(began) >= forgetFor })
+	if all && err == nil {
+		e.forgot.Store(minute)
+	}
 	return err
 }
 

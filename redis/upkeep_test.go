@@ -111,6 +111,63 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 	requireEachOnce(t, r.events(t, rollcall.SessionEnded), partitions*each, rollcall.CauseExpired)
 }
 
+// TestWhatIsDueIsWorkedOffAFewScriptsAtATime has one tick and several lists want
+// the same at once, while the server is at it already.
+func TestWhatIsDueIsWorkedOffAFewScriptsAtATime(t *testing.T) {
+	const partitions, each = 8, 100
+	r := newRig(t, partitions, rollcall.Options{})
+	ctx := t.Context()
+	for p := range partitions {
+		u := ""
+		for i := 0; u == ""; i++ {
+			if name := fmt.Sprint("svc", i); r.e.partOf(name) == p {
+				u = name
+			}
+		}
+		_, err := r.roll.Login(ctx, rollcall.Login{User: u, App: "a", Device: "web"})
+		require.NoError(t, err)
+		r.copiesIn(t, p, u, each)
+	}
+	left := func() (n int) {
+		for p := range partitions {
+			some, err := strconv.Atoi(r.do(t, "ZCARD", r.e.of(p, "login")))
+			require.NoError(t, err)
+			n += some
+		}
+		return n
+	}
+	require.Equal(t, partitions*each, left())
+	r.clock.Advance(time.Hour)
+
+	r.e.working <- struct{}{} // the server is at it
+	const lists = 3
+	done := make(chan error, lists+1)
+	for _, q := range [lists]rollcall.SessionQuery{
+		{Page: rollcall.PageRequest{Limit: 1}},
+		{Page: rollcall.PageRequest{Limit: 1}, Sort: rollcall.NewestSeen},
+		{Page: rollcall.PageRequest{Limit: 1}, Filter: rollcall.SessionFilter{App: "a", Device: "web"}},
+	} {
+		go func() {
+			page, err := r.roll.Sessions(ctx, q)
+			if err == nil && page.Total > 0 {
+				err = fmt.Errorf("a list has %d sessions that are past their deadline", page.Total)
+			}
+			done <- err
+		}()
+	}
+	go func() { done <- r.e.Tick(ctx, r.clock.Now()) }()
+	require.Eventually(t, func() bool { return left() == partitions*(each-lists*dueFirst) }, time.Minute, time.Millisecond, "each list has ended a few by the way")
+	scripts := r.calls(t, "evalsha")
+	require.Never(t, func() bool { return left() < partitions*(each-lists*dueFirst) }, 50*time.Millisecond, time.Millisecond, "the rest waits for its turn")
+	<-r.e.working
+	for range lists + 1 {
+		require.NoError(t, <-done)
+	}
+	require.Zero(t, left())
+	require.Greater(t, r.calls(t, "evalsha")-scripts, partitions*(each-lists*dueFirst)/dueStep)
+	requireEachOnce(t, r.events(t, rollcall.SessionEnded), partitions*each, rollcall.CauseExpired)
+}
+
 // TestAnIdleTickLooksAtTheFirstOfEverythingOnly fills what a tick looks after, of
 // which nothing is due.
 func TestAnIdleTickLooksAtTheFirstOfEverythingOnly(t *testing.T) {
