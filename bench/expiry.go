@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -40,10 +41,13 @@ func measureExpiry(ctx context.Context, most int) (section, error) {
 		title: "Many due at one instant",
 		about: "Sessions last touched in one second, then users last heard in one second, reach their deadline together. " +
 			"Meanwhile a goroutine each logs in (synced to disk), touches, verifies, beats (100 users) and lists the first page with its total, one call after the other with a millisecond between, on users of its own. " +
-			"Given are the longest wait of each in 4 s before the deadline and from then until all is stored and announced, how long that took, the longest time from the beginning of one tick, which flushes first, to that of the next, and the most that the resident memory rose.",
+			"One more writes 4 KiB to a file of its own on the same disk and syncs it: what a login waits for the disk at least. " +
+			"Each is timed in the 6 s before the deadline, and from then until all is stored and announced. " +
+			"*processor* is how long a goroutine that could run waited for a processor, as the runtime of Go counts it, to the bounds of its buckets: work of this process and of others on the machine is in it, the engine's locks are not. *GC* is the longest pause for the garbage collector. " +
+			"*took* is how long it took until all was announced, *flush* the longest time from the beginning of one tick, which flushes first, to that of the next, *memory* the most resident memory of the process, which reads all events besides; before means in the 6 s before.",
 	}
 	for _, what := range []string{"sessions", "users"} {
-		t := table{head: append(append([]string{what, ""}, dueCalls[:]...), "took", "flush", "memory")}
+		t := table{head: append(append([]string{what, "", ""}, dueCalls[:]...), "sync", "processor", "GC", "took", "flush", "memory")}
 		for _, n := range []int{most / 100, most / 10, most} {
 			if err := expiryOf(ctx, &t, what, n); err != nil {
 				return s, err
@@ -54,17 +58,41 @@ func measureExpiry(ctx context.Context, most int) (section, error) {
 	return s, nil
 }
 
+// probes are the calls, and the sync of a file.
+const probes = len(dueCalls) + 1
+
 // dueRun is an engine with much that falls due.
 type dueRun struct {
 	*rollcall.Roll
 	clock *heldClock
-	worst [len(dueCalls)]atomic.Int64
+	waits [probes]waits
 	ticks atomic.Int64
 	rss   atomic.Int64
+	sched runtimeWaits
 	stop  chan struct{}
 	done  sync.WaitGroup
 	mu    sync.Mutex
 	err   error
+}
+
+// waits are how long the calls of one kind took since they were last taken.
+type waits struct {
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (w *waits) add(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, d)
+}
+
+func (w *waits) take() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.all
+	w.all = nil
+	return out
 }
 
 func (r *dueRun) failed(err error) bool {
@@ -104,10 +132,9 @@ func expiryOf(ctx context.Context, t *table, what string, n int) error {
 		err = fillLogins(ctx, b, n, func(_ *rand.Rand, i int) rollcall.Login {
 			return rollcall.Login{User: strconv.Itoa(i), App: "due"}
 		})
-		clock.at = clock.at.Add(30*time.Minute - 5*time.Second)
 	} else {
 		err = fillUsers(ctx, b, n)
-		clock.at = clock.at.Add(5*time.Minute - 4*time.Second)
+		clock.at = clock.at.Add(5*time.Minute - 6*time.Second)
 	}
 	if err = errors.Join(err, roll.Close(), engine.Close()); err != nil {
 		return err
@@ -116,20 +143,52 @@ func expiryOf(ctx context.Context, t *table, what string, n int) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	clock.began.Store(&began)
 	r := &dueRun{Roll: roll, clock: clock, stop: make(chan struct{})}
-	err = r.run(ctx, t, what, n)
+	if what == "sessions" {
+		err = r.untilSilent(ctx, n)
+	}
+	if err == nil {
+		began := time.Now()
+		clock.began.Store(&began)
+		err = r.run(ctx, t, dir, what, n)
+	}
 	return errors.Join(err, roll.Close(), engine.Close())
 }
 
-func (r *dueRun) run(ctx context.Context, t *table, what string, n int) error {
-	in, err := r.Login(ctx, rollcall.Login{User: "witness"})
+// untilSilent lets the users of the sessions be announced offline, and goes on in
+// steps that are no outage to the last seconds before the sessions' deadline.
+func (r *dueRun) untilSilent(ctx context.Context, n int) error {
+	deadline := r.clock.at.Add(30 * time.Minute)
+	r.clock.at = r.clock.at.Add(6 * time.Minute)
+	after, err := r.LastEvent(ctx)
 	if err != nil {
 		return err
 	}
-	debug.FreeOSMemory()
-	base, err := residentBytes()
+	told := make(chan error, 1)
+	go func() { told <- r.ended(ctx, after, "users", n) }()
+	for {
+		if err := r.Tick(ctx); err != nil {
+			return err
+		}
+		select {
+		case err := <-told:
+			if err != nil {
+				return err
+			}
+			for end := deadline.Add(-8 * time.Second); r.clock.at.Before(end); {
+				r.clock.at = r.clock.at.Add(min(4*time.Second, end.Sub(r.clock.at)))
+				if err := r.Tick(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		default:
+		}
+	}
+}
+
+func (r *dueRun) run(ctx context.Context, t *table, dir, what string, n int) error {
+	in, err := r.Login(ctx, rollcall.Login{User: "witness"})
 	if err != nil {
 		return err
 	}
@@ -155,15 +214,26 @@ func (r *dueRun) run(ctx context.Context, t *table, what string, n int) error {
 		_, err := r.Sessions(ctx, rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 20}})
 		return err
 	})
+	file, err := os.Create(filepath.Join(dir, "probe"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	block := make([]byte, 4096)
+	r.keep(ctx, len(dueCalls), func() error {
+		_, err := file.WriteAt(block, 0)
+		return errors.Join(err, file.Sync())
+	})
 	r.tick(ctx)
 
 	// The quiet time before, then from the deadline on.
-	sleep(ctx, 4*time.Second)
-	t.add(append([]string{count(float64(n)), "before"}, r.row("", base)...)...)
+	sleep(ctx, 500*time.Millisecond)
+	r.forget()
+	sleep(ctx, 5*time.Second)
+	r.rows(t, count(float64(n)), "before", "")
 	began := time.Now()
 	err = r.ended(ctx, after, what, n)
-	took := time.Since(began)
-	t.add(append([]string{"", "due"}, r.row(took.Round(100*time.Millisecond).String(), base)...)...)
+	r.rows(t, "", "due", time.Since(began).Round(100*time.Millisecond).String())
 	close(r.stop)
 	r.done.Wait()
 	return errors.Join(err, r.err)
@@ -184,7 +254,7 @@ func (r *dueRun) keep(ctx context.Context, which int, call func() error) {
 			if r.failed(call()) {
 				return
 			}
-			atLeast(&r.worst[which], int64(time.Since(began)))
+			r.waits[which].add(time.Since(began))
 		}
 	})
 }
@@ -233,14 +303,41 @@ func (r *dueRun) ended(ctx context.Context, after rollcall.EventID, what string,
 	return nil
 }
 
-// row returns what was measured since the last one.
-func (r *dueRun) row(took string, base int64) []string {
-	var out []string
-	for i := range r.worst {
-		out = append(out, time.Duration(r.worst[i].Swap(0)).Round(10*time.Microsecond).String())
+// forget drops what was measured.
+func (r *dueRun) forget() {
+	for i := range r.waits {
+		r.waits[i].take()
 	}
-	flush := time.Duration(r.ticks.Swap(0)).Round(10 * time.Millisecond)
-	return append(out, took, flush.String(), fmt.Sprintf("%+d MiB", (r.rss.Swap(0)-base)>>20))
+	r.sched.take()
+	r.ticks.Store(0)
+	r.rss.Store(0)
+}
+
+// rows adds what was measured since the last ones.
+func (r *dueRun) rows(t *table, n, when, took string) {
+	var all [probes][]time.Duration
+	for i := range all {
+		all[i] = r.waits[i].take()
+	}
+	sched, gc := r.sched.take()
+	row := func(first, what string, of func([]time.Duration) time.Duration) []string {
+		out := []string{first, when, what}
+		for _, l := range all {
+			out = append(out, of(l).Round(10*time.Microsecond).String())
+		}
+		return out
+	}
+	at := func(share float64) func([]time.Duration) time.Duration {
+		return func(l []time.Duration) time.Duration {
+			l = slices.Sorted(slices.Values(l))
+			return l[min(len(l)-1, int(share*float64(len(l))))]
+		}
+	}
+	t.add(append(row(n, "median", at(.5)), sched.at(.5), "", "", "", "")...)
+	t.add(append(row("", "99 %", at(.99)), sched.at(.99), "", "", "", "")...)
+	t.add(append(row("", "99.9 %", at(.999)), sched.at(.999), "", "", "", "")...)
+	t.add(append(row("", "longest", at(1)), sched.at(1), gc.at(1), took,
+		time.Duration(r.ticks.Swap(0)).Round(10*time.Millisecond).String(), mib(r.rss.Swap(0)))...)
 }
 
 func atLeast(v *atomic.Int64, to int64) {
