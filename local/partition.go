@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -20,7 +19,7 @@ import (
 // partition holds a share of the users and all that is known about them, by
 // number. mu guards everything in it.
 type partition struct {
-	mu    sync.RWMutex
+	mu    partitionLock
 	eng   *Engine
 	index uint8
 	clock int64 // latest time seen, ms: time here never moves backwards
