@@ -42,9 +42,9 @@ type scripts struct {
 	all                                               []*script
 }
 
-func loadScripts() (*scripts, error) {
-	s := &scripts{}
-	for into, files := range map[*script]string{
+// files names the files that each script is put together from.
+func (s *scripts) files() map[*script]string {
+	return map[*script]string{
 		&s.begin:    "env bytes event presence session day policy begin",
 		&s.touch:    "env bytes event presence session policy touch",
 		&s.lookup:   "env event session lookup",
@@ -109,7 +109,12 @@ func loadScripts() (*scripts, error) {
 		&s.sets:     "env set sets",
 		&s.dossier:  "env event session day dossier",
 		&s.enter:    "env event session day ofkind import",
-	} {
+	}
+}
+
+func loadScripts() (*scripts, error) {
+	s := &scripts{}
+	for into, files := range s.files() {
 		for _, name := range strings.Fields(files) {
 			text, err := sources.ReadFile("lua/" + name + ".lua")
 			if err != nil {
