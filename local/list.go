@@ -58,6 +58,7 @@ func (e *Engine) expireAll(late []*partition, now int64) {
 				p.mu.Lock()
 				more = p.sessions.expire(p.advance(now))
 				p.mu.Unlock()
+				runtime.Gosched() // all processors are at this
 			}
 		}
 	}
