@@ -14,13 +14,12 @@ import (
 )
 
 // partitionLock guards a partition and measures how long it is held for writing, in
-// processor time of the thread: what a machine that does other things cannot
-// stretch. A hold that ends on another thread than it began on is left out.
+// processor time of the thread, which the holder has for itself meanwhile: what a
+// machine that does other things cannot stretch.
 type partitionLock struct {
 	sync.RWMutex
-	by     string
-	thread int
-	began  time.Duration
+	by    string
+	began time.Duration
 }
 
 // Hold is the longest hold of a partition's lock by one function, in processor time.
@@ -54,15 +53,14 @@ func (l *partitionLock) Lock() {
 	runtime.Callers(2, pc[:])
 	f, _ := runtime.CallersFrames(pc[:]).Next()
 	l.by = f.Function[strings.LastIndex(f.Function, "local.")+len("local."):]
-	l.thread, l.began = syscall.Gettid(), threadTime()
+	runtime.LockOSThread()
+	l.began = threadTime()
 }
 
 func (l *partitionLock) Unlock() {
-	by, d, same := l.by, threadTime()-l.began, l.thread == syscall.Gettid()
+	by, d := l.by, threadTime()-l.began
+	runtime.UnlockOSThread()
 	l.RWMutex.Unlock()
-	if !same {
-		return
-	}
 	holds.Lock()
 	defer holds.Unlock()
 	h := holds.by[by]
