@@ -173,6 +173,9 @@ func (u *unit) takeWaiting(n uint32) error {
 			return err
 		}
 	}
+	if err := p.unforget(u.batch, n); err != nil {
+		return err
+	}
 	last := p.presence.seen.Last(n)
 	return u.batch.Set(heardKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil)
 }

@@ -231,6 +231,9 @@ func (b *beginning) prepare() error {
 			return err
 		}
 	}
+	if err := b.p.unforget(batch, b.user); err != nil {
+		return err
+	}
 	if b.in.MarkToday {
 		return b.p.days.put(batch, b.kind, int32(b.in.Today), b.user)
 	}

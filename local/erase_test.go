@@ -62,3 +62,17 @@ func TestAnErasedIDIsInNoFileAfterCompact(t *testing.T) {
 	_, err = roll.Login(ctx, rollcall.Login{User: victim})
 	require.ErrorIs(t, err, rollcall.ErrUserBanned, "the ban outlives the erasure")
 }
+
+func TestALoginInTheSecondOfAnErasureIsASignOfLifeAcrossACrash(t *testing.T) {
+	r := newRig(t, 0)
+	r.NoError(r.roll.Tick(r.ctx))
+	r.login("alice")
+	r.NoError(r.roll.Tick(r.ctx))
+	r.NoError(r.roll.Erase(r.ctx, "alice"))
+	r.login("alice")
+	r.crash()
+	got, err := r.roll.Status(r.ctx, "alice")
+	r.NoError(err)
+	r.True(got[0].Online)
+	r.Equal(r.clock.Now(), got[0].LastSeen)
+}

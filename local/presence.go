@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/recency"
 )
@@ -125,6 +127,15 @@ func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally, annou
 	for _, h := range back {
 		p.comes(now, h.n, h.prev)
 	}
+}
+
+// unforget takes back that a user's last-seen time was forgotten, in a batch that
+// stores a later sign of life: it may have come within the second that was forgotten.
+func (p *partition) unforget(b *pebble.Batch, n uint32) error {
+	if !p.presence.forgot.Contains(n) {
+		return nil
+	}
+	return b.Delete(forgetKey(p.index, n), nil)
 }
 
 // flushEarly flushes the partition if too many events wait for the next flush.
