@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -156,4 +157,18 @@ func TestKindsAndVisitNamesAreListedAndRemoved(t *testing.T) {
 	s.ok(204, "admin", "DELETE", "/v1/visits/names/%2Fa%20page", "")
 	s.refused(404, rollcall.CodeNotFound, "admin", "DELETE", "/v1/visits/names/%2Fa%20page", "")
 	require.Contains(t, s.ok(200, "", "GET", "/metrics", ""), "rollcall_visits_other_total 0")
+}
+
+func TestASessionOfAnErasedUserIsToldWithInstantsOnly(t *testing.T) {
+	s := newSite(t)
+	id, _ := s.login(`{"user":"alice"}`)
+	s.ok(http.StatusNoContent, "admin", "DELETE", "/v1/users/alice", "")
+	var got struct {
+		Cause     rollcall.Cause
+		ExpiresAt time.Time `json:"expires_at"`
+		EndedAt   time.Time `json:"ended_at"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(s.ok(http.StatusOK, "admin", "GET", "/v1/sessions/"+id, "")), &got))
+	require.Equal(t, rollcall.CauseErased, got.Cause)
+	require.Equal(t, got.EndedAt, got.ExpiresAt)
 }

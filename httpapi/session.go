@@ -39,6 +39,9 @@ func sessionOf(s rollcall.Session) session {
 	}
 	if s.End != nil {
 		out.EndedAt, out.Cause, out.Reason = instantOf(s.End.At), s.End.Cause, s.End.Reason
+		if s.ExpiresAt.IsZero() { // of an erased user only the end is remembered
+			out.ExpiresAt = out.EndedAt
+		}
 	}
 	return out
 }

@@ -427,7 +427,7 @@ func (p *partition) loadTold() error {
 		return err
 	}
 	return p.scan(tabGone, func(k, v []byte) error {
-		if n := number24(k); len(v) == 8 && p.dir.Has(n) {
+		if n := number24(k); len(v) == 8 && p.dir.Has(n) && !p.cameBack(n) {
 			t.online.add(n)
 			t.leaving.set(n, int64(binary.BigEndian.Uint64(v)))
 		}

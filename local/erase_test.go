@@ -76,3 +76,23 @@ func TestALoginInTheSecondOfAnErasureIsASignOfLifeAcrossACrash(t *testing.T) {
 	r.True(got[0].Online)
 	r.Equal(r.clock.Now(), got[0].LastSeen)
 }
+
+func TestALoginEndsThatAUserIsGoneAcrossACrash(t *testing.T) {
+	r := newRig(t, 0)
+	r.NoError(r.roll.Tick(r.ctx))
+	r.logout(r.login("alice"))
+	r.NoError(r.roll.Tick(r.ctx))
+	r.NoError(r.roll.Beat(r.ctx, "alice")) // takes the mark away, in memory
+	r.login("alice")
+	r.crash()
+	got, err := r.roll.Status(r.ctx, "alice")
+	r.NoError(err)
+	r.True(got[0].Online)
+	for range 12 { // the grace of the logout passes
+		r.second()
+		r.NoError(r.roll.Tick(r.ctx))
+	}
+	for _, e := range r.presenceEvents() {
+		r.NotEqual(rollcall.UserOffline, e.Type)
+	}
+}

@@ -333,9 +333,9 @@ func (p *partition) settleBeats(latest []uint32) error {
 		return err
 	}
 	err = p.scan(tabGone, func(k, _ []byte) error {
-		if n := number24(k); n < uint32(len(latest)) && latest[n] != 0 {
+		if n := number24(k); n < uint32(len(latest)) && latest[n] != 0 && !p.cameBack(n) {
 			p.presence.gone.Add(n)
-		} else { // their last-seen time was lost in a crash: the mark goes with the next flush
+		} else { // their last-seen time was lost in a crash, or that they came back: the mark goes with the next flush
 			p.presence.ungone = append(p.presence.ungone, n)
 		}
 		return nil
@@ -355,6 +355,17 @@ func (p *partition) settleBeats(latest []uint32) error {
 	t.Flush(&p.eng.seconds)
 	p.clock = max(p.clock, int64(newest)*1000)
 	return nil
+}
+
+// cameBack reports whether a user who had gone has logged in since: who goes has
+// no session left. A beat before the login may have taken the mark away, which a
+// crash brought back.
+func (p *partition) cameBack(n uint32) (has bool) {
+	p.sessions.ofUser.each(n, func(uint32) bool {
+		has = true
+		return false
+	})
+	return has
 }
 
 // loadFriends reads the lists of all partitions, and who is named.
