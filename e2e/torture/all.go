@@ -1,0 +1,483 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// compareAll compares what is asked about all users. Nobody commands anything.
+func (w *world) compareAll(ctx context.Context, s caller) error {
+	for _, step := range []func(context.Context, caller) error{
+		w.compareLists, w.compareOnline, w.compareHidden, w.compareFriendsOnline, w.compareBans, w.compareSeries, w.compareKeys,
+	} {
+		if err := step(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed are a page of sessions.
+type listed struct {
+	Total int
+	Items []wireSession
+}
+
+// compareLists compares lists of sessions, by every field that has an index.
+func (w *world) compareLists(ctx context.Context, s caller) error {
+	for query, meets := range map[string]func(*session) bool{
+		"":                       func(*session) bool { return true },
+		"kind=strict":            func(s *session) bool { return s.kind == "strict" },
+		"app=shop":               func(s *session) bool { return s.app == "shop" },
+		"device=web":             func(s *session) bool { return s.device == "web" },
+		"ip=10.1.2.3":            func(s *session) bool { return s.ip == "10.1.2.3" },
+		"device=web&app=bank":    func(s *session) bool { return s.device == "web" && s.app == "bank" },
+		"name=bo+peep":           func(s *session) bool { return strings.HasPrefix(s.name, "Bo Peep") },
+		"attr.n=7":               func(s *session) bool { return s.attrs["n"] == "7" },
+		"sort=-seen_at":          func(*session) bool { return true },
+		"sort=login_at&app=bank": func(s *session) bool { return s.app == "bank" },
+	} {
+		if err := w.compareList(ctx, s, query, meets); err != nil {
+			return fmt.Errorf("list of sessions %q: %w", query, err)
+		}
+	}
+	return nil
+}
+
+func (w *world) compareList(ctx context.Context, s caller, query string, meets func(*session) bool) error {
+	var got listed
+	a, err := get(ctx, s, request{method: "GET", path: "/v1/sessions?limit=1000&" + query}, &got)
+	if err != nil {
+		return err
+	}
+	if len(got.Items) != got.Total {
+		return &difference{nil, fmt.Errorf("total is %d and %d are listed", got.Total, len(got.Items))}
+	}
+	order := func(a, b wireSession) int { return strings.Compare(b.ID, a.ID) }
+	switch {
+	case strings.Contains(query, "sort=-seen_at"):
+		order = func(a, b wireSession) int { return b.SeenAt.Compare(a.SeenAt) }
+	case strings.Contains(query, "sort=login_at"):
+		order = func(a, b wireSession) int { return strings.Compare(a.ID, b.ID) }
+	}
+	if !slices.IsSortedFunc(got.Items, order) {
+		return &difference{nil, fmt.Errorf("not in order: %v", idsOf(got.Items))}
+	}
+	there := map[string]bool{}
+	for _, x := range got.Items {
+		u := w.find(x.User)
+		if u == nil || u.now.sessions[x.ID] == nil {
+			return &difference{u, fmt.Errorf("session %s of user %q is not known", x.ID, x.User)}
+		}
+		known := u.now.sessions[x.ID]
+		switch {
+		case there[x.ID]:
+			return &difference{u, fmt.Errorf("session %s is listed twice", x.ID)}
+		case known.end != nil:
+			return &difference{u, fmt.Errorf("session %s is listed and has ended (%s)", x.ID, known.end.cause)}
+		case !meets(known):
+			return &difference{u, fmt.Errorf("session %s is listed and does not meet the conditions", x.ID)}
+		}
+		there[x.ID] = true
+	}
+	for _, u := range w.users {
+		for _, x := range u.now.live() {
+			at, _ := x.deadline(&w.outages)
+			if meets(x) && !there[x.id] && a.at.hi.Before(at.lo) {
+				return &difference{u, fmt.Errorf("session %s is not listed", x.id)}
+			}
+		}
+	}
+	return nil
+}
+
+// compareOnline compares who is online, for several windows.
+func (w *world) compareOnline(ctx context.Context, s caller) error {
+	return w.comparePresence(ctx, s, "", func(*person) bool { return true })
+}
+
+// compareHidden compares what is told to those who do not see invisible users.
+func (w *world) compareHidden(ctx context.Context, s caller) error {
+	key := w.readerKey()
+	if key == "" {
+		return nil
+	}
+	if err := w.comparePresence(ctx, s, key, func(p *person) bool { return !p.invisible }); err != nil {
+		return fmt.Errorf("for a reader: %w", err)
+	}
+	var got listed
+	if _, err := get(ctx, s, request{method: "GET", path: "/v1/sessions?limit=1000", key: key}, &got); err != nil {
+		return err
+	}
+	for _, x := range got.Items {
+		if u := w.find(x.User); u.now.invisible {
+			return &difference{u, fmt.Errorf("a reader sees session %s of an invisible user", x.ID)}
+		}
+	}
+	return nil
+}
+
+func (w *world) readerKey() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range keysOf(w.keys) {
+		if k := w.keys[id]; k.role == "reader" && k.revoked == no {
+			return k.text
+		}
+	}
+	return ""
+}
+
+func (w *world) comparePresence(ctx context.Context, s caller, key string, shown func(*person) bool) error {
+	for _, win := range []time.Duration{5 * time.Second, window, time.Hour, 100 * time.Hour} {
+		query := fmt.Sprintf("window=%d", int(win/time.Second))
+		var count struct{ Count int }
+		first, err := get(ctx, s, request{method: "GET", path: "/v1/online/count?" + query, key: key}, &count)
+		if err != nil {
+			return err
+		}
+		var page struct {
+			Total int
+			Items []struct {
+				User     string
+				LastSeen time.Time `json:"last_seen"`
+			}
+		}
+		a, err := get(ctx, s, request{method: "GET", path: "/v1/online?limit=1000&" + query, key: key}, &page)
+		if err != nil {
+			return err
+		}
+		now := span{first.at.lo, a.at.hi}
+		there := map[string]bool{}
+		for i, x := range page.Items {
+			u := w.find(x.User)
+			if u == nil {
+				return &difference{nil, fmt.Errorf("window %s: %q is online and was never heard of", win, x.User)}
+			}
+			if i > 0 && x.LastSeen.After(page.Items[i-1].LastSeen) {
+				return &difference{u, fmt.Errorf("window %s: users are not listed last seen first", win)}
+			}
+			if p := u.now; there[x.User] || !shown(p) || p.presence.online(win, now, &w.outages) == no {
+				return &difference{u, fmt.Errorf("window %s: listed as online, twice: %t; invisible: %t; last seen %s, gone: %d", win, there[x.User], p.invisible, p.presence.seen, p.presence.gone)}
+			}
+			there[x.User] = true
+		}
+		least, most := 0, 0
+		for _, u := range w.users {
+			is := no
+			if shown(u.now) {
+				is = u.now.presence.online(win, now, &w.outages)
+			}
+			if is == yes {
+				least++
+				if !there[u.id] {
+					return &difference{u, fmt.Errorf("window %s: not listed as online; last seen %s", win, u.now.presence.seen)}
+				}
+			}
+			if is != no {
+				most++
+			}
+		}
+		if count.Count < least || count.Count > most || page.Total != len(page.Items) {
+			return &difference{nil, fmt.Errorf("window %s: %d are online, %d are listed with a total of %d, and there are %d to %d", win, count.Count, len(page.Items), page.Total, least, most)}
+		}
+	}
+	return nil
+}
+
+// compareFriendsOnline compares friends online.
+func (w *world) compareFriendsOnline(ctx context.Context, s caller) error {
+	for _, u := range w.users {
+		if len(u.now.friends) == 0 {
+			continue
+		}
+		var got struct {
+			Total int
+			Items []wireFriend
+		}
+		a, err := get(ctx, s, request{method: "GET", path: "/v1/users/" + inPath(u.id) + "/friends/online?limit=1000"}, &got)
+		if err != nil {
+			return err
+		}
+		there := map[string]bool{}
+		for _, f := range got.Items {
+			there[f.User] = true
+			if u.now.friends[f.User] == nil || w.find(f.User).now.presence.online(window, a.at, &w.outages) == no {
+				return &difference{u, fmt.Errorf("%q is listed as a friend online", f.User)}
+			}
+		}
+		for f := range u.now.friends {
+			if !there[f] && w.find(f).now.presence.online(window, a.at, &w.outages) == yes {
+				return &difference{u, fmt.Errorf("the friend %q is online and not listed", f)}
+			}
+		}
+		if got.Total != len(got.Items) {
+			return &difference{u, fmt.Errorf("total of friends online is %d, and %d are listed", got.Total, len(got.Items))}
+		}
+	}
+	return nil
+}
+
+// compareBans compares the list of bans.
+func (w *world) compareBans(ctx context.Context, s caller) error {
+	var got struct {
+		Total int
+		Items []wireBan
+	}
+	a, err := get(ctx, s, request{method: "GET", path: "/v1/bans?limit=1000"}, &got)
+	if err != nil {
+		return err
+	}
+	least, most := 0, 0
+	for _, u := range w.users {
+		switch u.now.banned(a.at) {
+		case yes:
+			least, most = least+1, most+1
+		case perhaps:
+			most++
+		}
+	}
+	if got.Total < least || got.Total > most || got.Total != len(got.Items) {
+		return &difference{nil, fmt.Errorf("%d bans with a total of %d, and there are %d to %d: %v", len(got.Items), got.Total, least, most, got.Items)}
+	}
+	return nil
+}
+
+// seriesDays is how many days a series is compared over.
+const seriesDays = 35
+
+// compareSeries compares figures over days.
+func (w *world) compareSeries(ctx context.Context, s caller) error {
+	today := dayOf(w.clocks.now().lo)
+	for _, kind := range append(kinds(), "") {
+		var got struct {
+			Items []struct {
+				Day           rollcall.Day
+				DAU, WAU, MAU int
+			}
+		}
+		r := request{method: "GET", path: fmt.Sprintf("/v1/attendance/series?from=%s&to=%s", today-seriesDays, today)}
+		if kind != "" {
+			r.path += "&kind=" + kind
+		}
+		if _, err := get(ctx, s, r, &got); err != nil {
+			return err
+		}
+		for _, x := range got.Items {
+			for _, figure := range []struct {
+				name string
+				days int
+				got  int
+			}{{"dau", 1, x.DAU}, {"wau", 7, x.WAU}, {"mau", 28, x.MAU}} {
+				least, most := w.active(kind, x.Day-rollcall.Day(figure.days)+1, x.Day)
+				if figure.got < least || figure.got > most {
+					return &difference{nil, fmt.Errorf("%s of kind %q on %s is %d, and there were %d to %d", figure.name, kind, x.Day, figure.got, least, most)}
+				}
+			}
+		}
+	}
+	return w.compareStreaks(ctx, s, today)
+}
+
+// active counts the users there on any day of a range.
+func (w *world) active(kind string, from, to rollcall.Day) (least, most int) {
+	for _, u := range w.users {
+		is := no
+		for d := from; d <= to; d++ {
+			is = max(is, u.now.days.on(kind, d))
+		}
+		if is == yes {
+			least++
+		}
+		if is != no {
+			most++
+		}
+	}
+	return least, most
+}
+
+// compareStreaks compares the streaks of some users.
+func (w *world) compareStreaks(ctx context.Context, s caller, today rollcall.Day) error {
+	for _, u := range w.users[:4] {
+		fuzzy := false
+		for _, of := range u.now.days {
+			for _, m := range of {
+				fuzzy = fuzzy || m == perhaps
+			}
+		}
+		var got struct {
+			Streak struct {
+				Current, Longest int
+				AtRisk           bool `json:"at_risk"`
+			}
+		}
+		a, err := get(ctx, s, request{method: "GET", path: "/v1/users/" + inPath(u.id)}, &got)
+		if err != nil {
+			return err
+		}
+		if fuzzy || dayOf(a.at.lo) != dayOf(a.at.hi) || dayOf(a.at.lo) != today {
+			continue
+		}
+		current, longest := streak(func(d rollcall.Day) bool { return u.now.days.on("", d) == yes }, today-200, today)
+		if got.Streak.Current != current || got.Streak.Longest != longest {
+			return &difference{u, fmt.Errorf("the streak is %+v instead of %d, longest %d", got.Streak, current, longest)}
+		}
+	}
+	return nil
+}
+
+// compareKeys compares the API keys, and that revoked ones are not let in.
+func (w *world) compareKeys(ctx context.Context, s caller) error {
+	var got struct {
+		Items []struct{ ID, Name, Role string }
+	}
+	if _, err := get(ctx, s, request{method: "GET", path: "/v1/keys"}, &got); err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, k := range got.Items {
+		there[k.ID] = true
+	}
+	revoked, err := w.judgeKeys(there)
+	if err != nil {
+		return &difference{nil, err}
+	}
+	for _, k := range revoked {
+		a, err := s.call(ctx, request{method: "GET", path: "/v1/online/count", key: k.text})
+		if err != nil {
+			return err
+		}
+		if a.status != http.StatusUnauthorized {
+			return &difference{nil, fmt.Errorf("the key %s was revoked and gets in: %s", k.id, a)}
+		}
+	}
+	return nil
+}
+
+// judgeKeys compares the keys with those that are there, and returns the ones that
+// were revoked since it was asked last.
+func (w *world) judgeKeys(there map[string]bool) (revoked []*apiKey, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, k := range w.keys {
+		switch {
+		case k.revoked == yes && there[id]:
+			return nil, fmt.Errorf("the key %s is there and was revoked", id)
+		case k.revoked == no && !there[id]:
+			return nil, fmt.Errorf("the key %s is not there", id)
+		case k.revoked == perhaps:
+			k.revoked = certainly(!there[id])
+		}
+		if k.revoked == yes {
+			revoked = append(revoked, k)
+			delete(w.keys, id)
+		}
+	}
+	return revoked, nil
+}
+
+// aboutAll sends commands that are about many users, one after the other, and
+// compares what they leave.
+func (r *run) aboutAll(ctx context.Context) error {
+	for range 1 + r.rng.IntN(2) {
+		var err error
+		switch r.rng.IntN(4) {
+		case 0:
+			err = r.kickMany(ctx, map[string]any{"all": true, "reason": "all"}, "all", func(*session) bool { return true }, 0)
+		case 1:
+			err = r.kickMany(ctx, map[string]any{"filter": map[string]any{"app": "shop"}, "reason": "shops"}, "shops", func(s *session) bool { return s.app == "shop" }, 0)
+		case 2:
+			err = r.kickMany(ctx, map[string]any{"filter": map[string]any{"device": "tv"}, "reason": "tv", "ban": 5}, "tv", func(s *session) bool { return s.device == "tv" }, 5*time.Second)
+		default:
+			err = r.clear(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.compare(ctx); err != nil {
+		return fmt.Errorf("after commands about all: %w", err)
+	}
+	return nil
+}
+
+// kickMany ends all sessions that meet conditions.
+func (r *run) kickMany(ctx context.Context, body map[string]any, reason string, meets func(*session) bool, banned time.Duration) error {
+	var got struct{ Ended int }
+	req := request{method: "POST", path: "/v1/kicks", body: body}
+	a, err := get(ctx, r.site, req, &got)
+	if err != nil {
+		return err
+	}
+	r.say("%s: %s", req, a)
+	least, most := 0, 0
+	for _, u := range r.world.users {
+		p := u.now
+		p.age(a.at, &r.world.outages)
+		u.note("%s: %s at %s", req, a, a.at)
+		var hit []*session
+		for _, s := range p.live() {
+			if meets(s) {
+				hit = append(hit, s)
+			}
+		}
+		l, m := counts(hit)
+		if banned > 0 && m > 0 {
+			p.finish(rollcall.CauseKicked, reason, a.at, hit...)
+			rl, rm := counts(p.live())
+			if l > 0 {
+				p.putBan(banned, reason, a.at)
+			} else { // perhaps
+				for _, s := range p.live() {
+					s.doomed = true
+				}
+				p.ban = &ban{until: span{a.at.lo, a.at.hi.Add(banned)}, reason: reason}
+				rl = 0
+			}
+			l, m = l+rl, m+rm
+		} else {
+			p.finish(rollcall.CauseKicked, reason, a.at, hit...)
+		}
+		least, most = least+l, most+m
+	}
+	if got.Ended < least || got.Ended > most {
+		return &difference{nil, fmt.Errorf("%s ended %d sessions instead of %d to %d", req, got.Ended, least, most)}
+	}
+	return nil
+}
+
+// clear forgets who was not seen for long.
+func (r *run) clear(ctx context.Context) error {
+	age := pick(&r.workers[0].chooser, 10*time.Second, time.Minute, time.Hour)
+	var got struct{ Cleared int }
+	req := request{method: "POST", path: "/v1/online/clear", body: map[string]any{"older_than": int(age / time.Second)}}
+	a, err := get(ctx, r.site, req, &got)
+	if err != nil {
+		return err
+	}
+	r.say("%s: %s", req, a)
+	least, most := 0, 0
+	for _, u := range r.world.users {
+		p := &u.now.presence
+		u.note("%s: %s at %s", req, a, a.at)
+		switch before := a.at.shift(-age); {
+		case p.known == no || p.seen.lo.Unix() >= before.hi.Unix():
+		case p.known == yes && p.seen.hi.Unix() < before.lo.Unix():
+			least, most = least+1, most+1
+			*p = presence{cleared: a.at.hi}
+		default:
+			most++
+			p.known, p.cleared = perhaps, a.at.hi
+		}
+	}
+	if got.Cleared < least || got.Cleared > most {
+		return &difference{nil, fmt.Errorf("%s: %d to %d were expected", a, least, most)}
+	}
+	return nil
+}

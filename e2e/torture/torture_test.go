@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall/internal/testbudget"
+)
+
+// TestTorture is a short run on each engine. What it proves, "go run
+// ./e2e/torture" goes on looking for.
+func TestTorture(t *testing.T) {
+	dir := t.TempDir()
+	tools, err := buildTools(t.Context(), dir)
+	require.NoError(t, err)
+	for _, engine := range []string{"local"} {
+		t.Run(engine, func(t *testing.T) {
+			kept, err := os.MkdirTemp("", "torture-") // kept if something is different
+			require.NoError(t, err)
+			require.NoError(t, torture(t.Context(), options{
+				engine: engine, seed: 20260203, dir: kept, out: t.Output(), tools: tools,
+				rounds: testbudget.Rounds(t, testbudget.Budget{Least: 4, Time: 50 * time.Second}),
+			}))
+		})
+	}
+}
