@@ -86,7 +86,7 @@ sequential=(
     BeforeEachStep DuringEachStep TestRestore TogetherAreTheTruth StaysAway
     TestMerge TestTheDatabaseGoesAwayInARun TestHostileUsers TestDepartures
     # What servers and files that fail leave, also asked by one caller.
-    TestTLS TestAKilled TestAServerKilled TestWithTheServerDown TestALazyArchive
+    TestTLS TestFailover TestAKilled TestAServerKilled TestWithTheServerDown TestALazyArchive
     # Parsers of files, over many lines.
     TestATornFile TestACheckpoint TestDaysSince1970
 )

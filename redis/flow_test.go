@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -13,8 +14,11 @@ import (
 	"github.com/rollcall/rollcall/internal/redistest"
 )
 
+// engineFor opens an engine, for which the timeout of the options holds from then on.
 func engineFor(t *testing.T, o Options) *Engine {
 	t.Helper()
+	timeout := o.Timeout
+	o.Timeout = time.Minute
 	e, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, e.Configure(t.Context(), rollcall.Settings{
@@ -22,13 +26,14 @@ func engineFor(t *testing.T, o Options) *Engine {
 		PresenceEvents: true, EventsAge: time.Hour, EventsCount: 10_000, VisitsKeep: 400 * 24 * time.Hour,
 	}))
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	e.opts.Timeout = cmp.Or(timeout, e.opts.Timeout)
 	return e
 }
 
 // TestBusyRedisIsNotAway gives Redis far more to do at once than it does within
 // the timeout of a command.
 func TestBusyRedisIsNotAway(t *testing.T) {
-	e := engineFor(t, Options{URL: redistest.Start(t, redistest.Options{}).URL(), Timeout: 250 * time.Millisecond})
+	e := engineFor(t, Options{URL: redistest.Start(t, redistest.Options{}).URL(), Timeout: time.Second})
 	at := time.Unix(1_800_000_000, 0)
 	today := rollcall.DayOf(at, time.UTC)
 	const callers, each = 8, 10_000
