@@ -50,7 +50,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 4
+const format = 5
 
 // The names of the meta table.
 const (
@@ -63,6 +63,7 @@ const (
 	metaOutages    = "outages"
 	metaTrimmed    = "trimmed"
 	metaApplied    = "applied"
+	metaCeiling    = "ceiling"
 )
 
 // Open opens the data in a directory, making it if need be, and rebuilds
@@ -159,7 +160,7 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 		}
 	}
 	latest := max(e.latest(0), e.outages.stamp.Load())
-	if err := rollcall.CheckAhead(time.UnixMilli(latest), s.Now); err != nil {
+	if err := aheadError(time.UnixMilli(latest), s.Now); err != nil {
 		return err
 	}
 	if err := e.sameSecret(s.SecretID); err != nil {
@@ -188,6 +189,16 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 	}
 	e.ready.Store(true)
 	return nil
+}
+
+// aheadError refuses data that knows a time more than a day later than now, and
+// says what sets it right.
+func aheadError(latest, now time.Time) error {
+	err := rollcall.CheckAhead(latest, now)
+	if own := new(rollcall.Error); errors.As(err, &own) {
+		own.Detail += "; without one, \"rollcall check --repair\" sets its times back"
+	}
+	return err
 }
 
 // open returns an error unless the engine can be read.

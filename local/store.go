@@ -143,6 +143,7 @@ func (s *store) start() error {
 	if err := s.install(t); err != nil {
 		return errors.Join(openError("opened", err), s.journal.Close(), t.close())
 	}
+	t.fs.release()
 	s.work.Go(s.upkeep)
 	return nil
 }
@@ -212,16 +213,23 @@ func lockDir(dir string, fsys vfs.FS) (*pebble.Lock, error) {
 	}
 }
 
+// runRepair says what to do about a damaged store.
+const runRepair = "\"rollcall check\" names every fault, \"rollcall check --repair\" keeps all that can be read, a backup has the rest"
+
 // openError words a failure to open the store.
 func openError(what string, err error) error {
 	if wrong := new(journal.Damage); errors.As(err, &wrong) {
 		return &rollcall.Error{
 			Code: rollcall.CodeInternal, Err: err,
-			Detail: "the data is damaged in " + wrong.Error() + ": rollcall check names every fault; a backup has the rest",
+			Detail: "the data is damaged in " + wrong.Error() + ": " + runRepair,
 		}
 	}
 	e := faultError(err)
-	return &rollcall.Error{Code: e.Code, Detail: "the data directory cannot be " + what, Err: err}
+	detail := "the data directory cannot be " + what
+	if pebble.IsCorruptionError(err) || errors.Is(err, errDamaged) {
+		detail = "the data is damaged: " + runRepair
+	}
+	return &rollcall.Error{Code: e.Code, Detail: detail, Err: err}
 }
 
 // ErrInUse is in the chain of the error that Open and Check return for a
@@ -286,7 +294,11 @@ func (s *store) apply(b *pebble.Batch) (journal.Ticket, error) {
 	if err != nil {
 		return ticket, faultError(err)
 	}
-	if err := s.tables.Load().db.Apply(b, pebble.NoSync); err != nil {
+	t := s.tables.Load()
+	if err = t.raise(ticket.Number); err == nil {
+		err = t.db.Apply(b, pebble.NoSync)
+	}
+	if err != nil {
 		// The journal has it, the tables do not: no answer is to be trusted.
 		return ticket, s.refuse(rollcall.CodeInternal, true, "the tables refused what the journal took: restart", err)
 	}
@@ -451,6 +463,6 @@ func storeError(err error) error {
 func damaged(what string, k []byte, err error) error {
 	return &rollcall.Error{
 		Code:   rollcall.CodeInternal,
-		Detail: fmt.Sprintf("damaged %s at key %x: run rollcall check", what, k), Err: err,
+		Detail: fmt.Sprintf("damaged %s at key %x: stop the server; %s", what, k, runRepair), Err: err,
 	}
 }

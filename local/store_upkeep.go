@@ -63,21 +63,34 @@ func (s *store) checkpoint() error {
 	t := s.tables.Load()
 	t.using.RLock()
 	defer t.using.RUnlock()
-	// Nobody is between journal and tables now: they have the last record.
-	s.applying.Lock()
-	n := s.journal.Last()
-	s.applying.Unlock()
-	if n == t.noted {
-		return s.journal.Release(n)
-	}
-	if err := t.note(n); err != nil {
+	n, done, err := s.cutTables(t)
+	if err != nil {
 		return err
 	}
-	if err := t.flush(); err != nil {
+	if done == nil {
+		return s.journal.Release(n)
+	}
+	if err := t.flushed(done); err != nil {
 		return err
 	}
 	t.noted = n
 	return s.journal.Release(n)
+}
+
+// cutTables begins to write what the tables have in memory. Nobody is between
+// journal and tables meanwhile: what is written has every record up to n, and no
+// later one. done is nil if the disk has them all.
+func (s *store) cutTables(t *tables) (n uint64, done <-chan struct{}, err error) {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if n = s.journal.Last(); n == t.noted {
+		return n, nil, nil
+	}
+	if err := t.note(n); err != nil {
+		return n, nil, err
+	}
+	done, err = t.db.AsyncFlush()
+	return n, done, err
 }
 
 // beforeTable waits, before a table is made, until the journal has all that may

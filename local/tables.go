@@ -25,6 +25,10 @@ type tables struct {
 	noted   uint64 // the record of the journal up to which the disk has everything
 	reached uint64 // up to which replay has come
 
+	// ceiling is a record above which the tables, also those on disk, hold none.
+	ceiling atomic.Uint64
+	raising sync.Mutex
+
 	cause atomic.Pointer[rollcall.Error] // of the disk's failure
 
 	using sync.RWMutex // held for reading while db is in use, for writing to close it
@@ -45,11 +49,15 @@ type purpose int
 const (
 	forUse      purpose = iota
 	forTakeover         // while others are in use: their files are kept for now
-	forReading          // nothing reaches the disk
+	forReading                 // nothing reaches the disk
+	forRepair                  // the same, and tables may be missing
 )
 
 func (s *store) openTables(what purpose) (*tables, error) {
-	t := &tables{fs: newTableFS(s.o.fs, what == forTakeover)}
+	// Nothing is removed before it is known that the tables and the journal fit:
+	// Pebble takes a damaged list of tables for a short one, and what is not on it
+	// for what is not needed.
+	t := &tables{fs: newTableFS(s.o.fs, what != forReading)}
 	t.fs.before = func() { s.beforeTable(t.fs) }
 	t.fs.fault = func(err error) { s.tableFault(t, err) }
 	logger := pebbleLogger{s.o.Logger, t.fs, s.notices}
@@ -66,10 +74,11 @@ func (s *store) openTables(what purpose) (*tables, error) {
 		L0StopWritesThreshold:       math.MaxInt32,
 		MaxOpenFiles:                openTables,
 	}
-	if what == forReading {
+	if what == forReading || what == forRepair {
 		t.fs.die()
 		// All of the journal stays in memory, as no table can be written.
 		opts.MemTableSize, opts.DisableAutomaticCompactions, opts.ErrorIfNotExists = maxJournal, true, true
+		opts.DisableConsistencyCheck = what == forRepair
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -80,18 +89,33 @@ func (s *store) openTables(what purpose) (*tables, error) {
 	if t.db, err = t.open(s.dir, opts); err != nil {
 		return nil, err
 	}
-	v, ok, err := getFrom(t.db, metaKey(metaApplied))
-	if err == nil && ok && len(v) != 8 {
-		err = damaged("place in the journal", metaKey(metaApplied), errDamaged)
+	if what == forRepair { // it may be what cannot be read
+		return t, nil
 	}
-	if err != nil {
+	if err := t.place(); err != nil {
 		return nil, errors.Join(err, t.db.Close())
 	}
-	if ok {
-		t.noted = binary.BigEndian.Uint64(v)
-		t.reached = t.noted
-	}
 	return t, nil
+}
+
+// place reads which records of the journal the tables on disk have.
+func (t *tables) place() error {
+	for name, at := range map[string]func(uint64){
+		metaApplied: func(n uint64) { t.noted, t.reached = n, n },
+		metaCeiling: t.ceiling.Store,
+	} {
+		v, ok, err := getFrom(t.db, metaKey(name))
+		if err == nil && ok && len(v) != 8 {
+			err = damaged("place in the journal", metaKey(name), errDamaged)
+		}
+		if err != nil {
+			return err
+		}
+		if ok {
+			at(binary.BigEndian.Uint64(v))
+		}
+	}
+	return nil
 }
 
 // open opens Pebble. If the disk fails meanwhile, that is the error: Pebble is
@@ -129,9 +153,14 @@ func (t *tables) replay(s *store) (journal.Report, error) {
 		if joined.Empty() {
 			return nil
 		}
+		// With the records goes the number above which there is none.
+		if err := joined.Set(metaKey(metaCeiling), binary.BigEndian.AppendUint64(nil, last), nil); err != nil {
+			return err
+		}
 		err := t.db.Apply(joined, pebble.NoSync)
 		joined = new(pebble.Batch)
 		t.reached = last
+		t.ceiling.Store(last)
 		return err
 	}
 	report, err := journal.Read(s.o.fs, s.journalDir(), t.reached, func(n uint64, record []byte) error {
@@ -150,13 +179,41 @@ func (t *tables) replay(s *store) (journal.Report, error) {
 	return report, errors.Join(err, apply())
 }
 
-// note puts into the tables that they have every record up to n.
+// note puts into the tables that they have every record up to n, and no other.
 func (t *tables) note(n uint64) error {
 	b := new(pebble.Batch)
-	if err := b.Set(metaKey(metaApplied), binary.BigEndian.AppendUint64(nil, n), nil); err != nil {
+	v := binary.BigEndian.AppendUint64(nil, n)
+	if err := errors.Join(b.Set(metaKey(metaApplied), v, nil), b.Set(metaKey(metaCeiling), v, nil)); err != nil {
 		return err
 	}
+	t.ceiling.Store(n)
 	return t.db.Apply(b, pebble.NoSync)
+}
+
+// ceilingStep is how many records one raise of the ceiling is good for.
+const ceilingStep = 1024
+
+// raise sees to it that the tables say that they may hold a record, before they
+// do: Pebble may write them at any moment. A repair has to know which records of
+// a journal with a hole are not there yet.
+func (t *tables) raise(n uint64) error {
+	if n <= t.ceiling.Load() {
+		return nil
+	}
+	t.raising.Lock()
+	defer t.raising.Unlock()
+	if n <= t.ceiling.Load() {
+		return nil
+	}
+	b := new(pebble.Batch)
+	if err := b.Set(metaKey(metaCeiling), binary.BigEndian.AppendUint64(nil, n+ceilingStep), nil); err != nil {
+		return err
+	}
+	if err := t.db.Apply(b, pebble.NoSync); err != nil {
+		return err
+	}
+	t.ceiling.Store(n + ceilingStep)
+	return nil
 }
 
 var errFrozen = errors.New("the disk failed under the tables")
@@ -167,6 +224,11 @@ func (t *tables) flush() error {
 	if err != nil {
 		return err
 	}
+	return t.flushed(done)
+}
+
+// flushed waits for a flush.
+func (t *tables) flushed(done <-chan struct{}) error {
 	select {
 	case <-done:
 	case <-t.fs.frozen:

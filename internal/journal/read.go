@@ -67,7 +67,14 @@ func Read(fs vfs.FS, dir string, after uint64, fn func(n uint64, record []byte) 
 			return r, err
 		}
 	}
+	if r.End < after {
+		return r, &Damage{path.Join(dir, segments[last].name), 0, endsEarly(r.End, after)}
+	}
 	return r, nil
+}
+
+func endsEarly(end, tables uint64) string {
+	return fmt.Sprintf("the journal ends with record %d, and the tables have all up to record %d: the newest segment is missing", end, tables)
 }
 
 // headers reads the headers of all segments, each of which must continue where
