@@ -52,7 +52,7 @@ func populate(t *testing.T, dir string) {
 func TestCheckFindsNothingInSoundData(t *testing.T) {
 	dir := t.TempDir()
 	populate(t, dir)
-	report, err := Check(dir, Options{})
+	report, err := Check(dir, Options{}, time.Time{})
 	require.NoError(t, err)
 	require.Empty(t, report.Faults)
 	require.Zero(t, report.Faulty)
@@ -101,7 +101,7 @@ func TestCheckNamesContradictions(t *testing.T) {
 			damage(b)
 			require.NoError(t, st.write(b))
 			require.NoError(t, st.close())
-			report, err := Check(dir, Options{})
+			report, err := Check(dir, Options{}, time.Time{})
 			require.NoError(t, err)
 			require.Positive(t, report.Faulty)
 			require.Contains(t, fmt.Sprint(report.Faults), name)
@@ -131,7 +131,7 @@ func TestAFlippedByteIsNeverASilentWrongAnswer(t *testing.T) {
 		bad := append([]byte(nil), sound...)
 		bad[at] ^= 0x40
 		require.NoError(t, os.WriteFile(filepath.Join(dir, table), bad, 0o600))
-		report, err := Check(dir, Options{})
+		report, err := Check(dir, Options{}, time.Time{})
 		if err == nil && report.Faulty == 0 { // a byte that means nothing: then nothing may differ
 			require.Equal(t, 199, report.Sessions)
 			require.Equal(t, 601, report.Users)

@@ -87,7 +87,7 @@ func (r *rig) crash() {
 }
 
 func (r *rig) check() {
-	report, err := Check("data", Options{fs: r.fs})
+	report, err := Check("data", Options{fs: r.fs}, time.Time{})
 	r.NoError(err)
 	r.Empty(report.Faults)
 }

@@ -132,7 +132,7 @@ func (r *faultRig) crash(when string) {
 	r.NoError(err)
 	r.holds(roll, when+", after a crash")
 	r.NoError(eng.Close())
-	report, err := Check("data", Options{fs: fs})
+	report, err := Check("data", Options{fs: fs}, time.Time{})
 	r.NoError(err)
 	r.Empty(report.Faults, when)
 }

@@ -37,6 +37,7 @@ const (
 	tabChanged   = 'h' // partition, kind index, month, number>>16 → set of those whose map changed
 	tabAway      = 'A' // partition, number>>16 → set of those with marks that departed
 	tabDeparted  = 'D' // kind index, day → ""
+	tabLost      = 'W' // kind index, day → "", some marks of the day were lost
 	tabClosed    = 'S' // kind index or allKinds, day → figures of a closed day
 	tabEvent     = 'e' // sequence → session event
 	tabPresEvent = 'p' // sequence of the first → presence events
@@ -107,6 +108,7 @@ func changedKey(p uint8, m monthID, container uint8) key {
 func awayKey(p, container uint8) key { return newKey(tabAway, 3).u8(p).u8(container) }
 
 func departedKey(id dayID) key { return newKey(tabDeparted, 6).u8(id.kind).u32(uint32(id.day)) }
+func lostKey(id dayID) key     { return newKey(tabLost, 6).u8(id.kind).u32(uint32(id.day)) }
 func closedKey(id dayID) key   { return newKey(tabClosed, 6).u8(id.kind).u32(uint32(id.day)) }
 
 func retryKey(k [32]byte) key { return newKey(tabRetry, 33).raw(k[:]) }

@@ -49,8 +49,8 @@ type purpose int
 const (
 	forUse      purpose = iota
 	forTakeover         // while others are in use: their files are kept for now
-	forReading                 // nothing reaches the disk
-	forRepair                  // the same, and tables may be missing
+	forReading          // nothing reaches the disk
+	forRepair           // the same, and tables may be missing
 )
 
 func (s *store) openTables(what purpose) (*tables, error) {

@@ -19,7 +19,7 @@ import (
 func newCheckedStore(t testing.TB) enginetest.Store {
 	s := &memStore{vfs.NewCrashableMem()}
 	t.Cleanup(func() {
-		report, err := Check("data", Options{fs: s.fs, ReserveBytes: -1})
+		report, err := Check("data", Options{fs: s.fs, ReserveBytes: -1}, time.Time{})
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 	})

@@ -1,0 +1,172 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+)
+
+// copyTables copies every record that can be read, and that nothing unreadable
+// may be newer than. The place in the journal is not among them.
+func (r *repair) copyTables() error {
+	from := []byte{0}
+	for _, lost := range r.mend.lost {
+		if err := r.copyRange(from, bytes.TrimSuffix(lost.from, []byte{0})); err != nil {
+			return err
+		}
+		// The key before the range stands at the end of a block that can be read,
+		// and reading on behind it cannot be done.
+		if before, cut := bytes.CutSuffix(lost.from, []byte{0}); cut {
+			if err := r.copyOne(before); err != nil {
+				return err
+			}
+		}
+		from = append(bytes.Clone(lost.to), 0)
+	}
+	if err := r.copyRange(from, []byte{0xff}); err != nil {
+		return err
+	}
+	return r.mend.flush()
+}
+
+// maxSkips bounds how many single records that cannot be read are left out. Past
+// that the rest of their table is.
+const maxSkips = 1000
+
+// copyRange copies the records from one key up to another.
+func (r *repair) copyRange(from, to []byte) error {
+	for bytes.Compare(from, to) < 0 {
+		last, err := r.copySome(from, to)
+		if err == nil {
+			return nil
+		}
+		if !isDamage(err) || r.mend.err != nil {
+			return errors.Join(err, r.mend.err)
+		}
+		// A record that no block says is damaged cannot be read: leave it out.
+		bad := r.nextKey(last)
+		if bad == nil || bytes.Compare(bad, to) >= 0 {
+			return nil
+		}
+		table := bad[0]
+		if r.skipped++; r.skipped > maxSkips {
+			r.mend.drop(bad, "cannot be read, and neither can what follows")
+			r.mend.lost = union(append(r.mend.lost, keyRange{bad, []byte{table, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}))
+			from = key{table}.after()
+			continue
+		}
+		r.mend.drop(bad, "cannot be read")
+		from = append(bytes.Clone(bad), 0)
+	}
+	return nil
+}
+
+// unreadable marks an error of reading.
+type unreadable struct{ error }
+
+func (u unreadable) Unwrap() error { return u.error }
+
+func isDamage(err error) bool { return errors.As(err, new(unreadable)) }
+
+// copySome copies records until one cannot be read, and returns the last key.
+func (r *repair) copySome(from, to []byte) (last []byte, err error) {
+	last = bytes.TrimSuffix(from, []byte{0})
+	it, err := r.source.tables.Load().db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return last, unreadable{err}
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return last, errors.Join(unreadable{err}, it.Close())
+		}
+		if err := r.copyRecord(it.Key(), v); err != nil {
+			return last, errors.Join(err, it.Close())
+		}
+		last = append(last[:0:0], it.Key()...)
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return last, unreadable{err}
+	}
+	return last, nil
+}
+
+func (r *repair) copyRecord(k, v []byte) error {
+	if r.copied++; r.copied%(1<<12) == 0 && r.ctx.Err() != nil {
+		return r.ctx.Err()
+	}
+	switch string(k) {
+	case string(metaKey(metaApplied)):
+		if len(v) == 8 {
+			r.applied = be64(v)
+		}
+		return nil
+	case string(metaKey(metaCeiling)):
+		if len(v) == 8 {
+			r.ceiling = be64(v)
+		}
+		return nil
+	}
+	r.mend.do(func(b *pebble.Batch) error { return b.Set(k, v, nil) })
+	return r.mend.err
+}
+
+// copyOne copies one record, if it is there and can be read.
+func (r *repair) copyOne(k []byte) error {
+	v, ok, err := getFrom(r.source.tables.Load().db, k)
+	if err != nil {
+		r.mend.drop(k, "cannot be read")
+		return nil
+	}
+	if !ok {
+		return nil
+	}
+	return r.copyRecord(k, v)
+}
+
+// nextKey finds the first key behind one in any table file, whatever becomes of
+// its value; nil for none.
+func (r *repair) nextKey(k []byte) []byte {
+	t := r.source.tables.Load()
+	levels, err := t.db.SSTables()
+	if err != nil {
+		return nil
+	}
+	var next []byte
+	for _, level := range levels {
+		for i := range level {
+			if bytes.Compare(level[i].Largest.UserKey, k) <= 0 {
+				continue
+			}
+			at := t.seekFile(r.source, uint64(level[i].FileNum), append(bytes.Clone(k), 0))
+			if at != nil && (next == nil || bytes.Compare(at, next) < 0) {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
+// seekFile returns the first key of a table file that is not before one; nil for
+// none, or if it cannot be read.
+func (t *tables) seekFile(s *store, file uint64, k []byte) (found []byte) {
+	r, err := t.openFile(s, tableName(s.dir, file))
+	if err != nil {
+		return nil
+	}
+	defer r.Close() //nolint:errcheck // only read
+	it, err := r.NewIter(block.NoTransforms, k, nil, sstable.TableBlobContext{})
+	if err != nil {
+		return nil
+	}
+	defer it.Close() //nolint:errcheck // only read
+	if kv := it.First(); kv != nil {
+		return bytes.Clone(kv.K.UserKey)
+	}
+	return nil
+}
+
+func isStop(err error) bool { return errors.Is(err, errStop) }
