@@ -17,6 +17,7 @@ type Report struct {
 	Faults   []string // the first of them, in words
 	Faulty   int      // how many there are
 	Torn     string   // what was left out, if anything: it was never confirmed, and is no fault
+	Cut      bool     // damaged files kept some records from being looked at
 	Ahead    bool     // the store knows a time more than a day later than now
 }
 

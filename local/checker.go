@@ -17,22 +17,23 @@ import (
 // agree with. With a mender it also puts right what it finds: a record that
 // cannot stand goes, and what can be derived is made anew.
 type checker struct {
-	st     *store
-	parts  int
-	report Report
-	latest int64 // the latest time that engines work with, ms
-	ids    map[ref]string
-	byID   map[string]ref
-	high   []uint32 // by partition: the highest number met anywhere, plus one
-	slots  map[ref]rollcall.SessionID
-	kinds  map[uint8]bool
-	lost   map[dayID]bool // days with lost marks
-	mend   *mender        // nil to change nothing
+	st      *store
+	parts   int
+	report  Report
+	damaged int   // how many faults of files there are
+	latest  int64 // the latest time that engines work with, ms
+	ids     map[ref]string
+	byID    map[string]ref
+	high    []uint32 // by partition: the highest number met anywhere, plus one
+	slots   map[ref]rollcall.SessionID
+	kinds   map[uint8]bool
+	lost    map[dayID]bool // days with lost marks
+	mend    *mender        // nil to change nothing
 }
 
 func newChecker(st *store, report Report) *checker {
 	return &checker{
-		st: st, parts: partitions, report: report, kinds: make(map[uint8]bool), high: make([]uint32, 256),
+		st: st, parts: partitions, report: report, damaged: report.Faulty, kinds: make(map[uint8]bool), high: make([]uint32, 256),
 		ids: make(map[ref]string), byID: make(map[string]ref), slots: make(map[ref]rollcall.SessionID),
 		lost: make(map[dayID]bool),
 	}
@@ -88,8 +89,18 @@ func (c *checker) table(table byte, check func(k, v []byte)) {
 		}
 		return nil
 	})
-	if err != nil {
-		c.report.fault("table %q, %s: cannot be read: %v", table, info.name, cmp.Or(errors.Unwrap(err), err))
+	c.cut(fmt.Sprintf("table %q, %s:", table, info.name), err)
+}
+
+// cut notes that a scan did not come to its end. That is a fault of its own
+// unless a damaged file says why.
+func (c *checker) cut(what string, err error) {
+	switch {
+	case err == nil:
+	case c.damaged > 0:
+		c.report.Cut = true
+	default:
+		c.report.fault("%s cannot be read: %v", what, plain(cmp.Or(errors.Unwrap(err), err)))
 	}
 }
 
@@ -128,9 +139,7 @@ func (c *checker) strange() {
 				c.fault(k, "belongs to no table")
 				return nil
 			})
-			if err != nil {
-				c.report.fault("what belongs to no table cannot be read: %v", err)
-			}
+			c.cut("what belongs to no table", err)
 		}
 		from = to.after()
 	}

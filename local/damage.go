@@ -89,7 +89,7 @@ func plain(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "the file is missing"
 	}
-	return strings.ReplaceAll(err.Error(), "\n", " ")
+	return plainError{err}.Error()
 }
 
 // tablesIn names the tables that ranges of keys touch.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -109,6 +110,11 @@ func openStore(dir string, o *Options, durable func(n uint64)) (*store, error) {
 		stop: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	s.batches.New = func() any { return new(pebble.Batch) }
+	if finished, err := finishRepair(dir, o.fs); err != nil {
+		return nil, err
+	} else if finished {
+		o.Logger.Warn("a repair that was cut short in its last step has been finished", "store", dir)
+	}
 	if err := makeDirs(o.fs, dir, s.journalDir()); err != nil {
 		return nil, openError("made", err)
 	}
@@ -229,7 +235,7 @@ func openError(what string, err error) error {
 	if pebble.IsCorruptionError(err) || errors.Is(err, errDamaged) {
 		detail = "the data is damaged: " + runRepair
 	}
-	return &rollcall.Error{Code: e.Code, Detail: detail, Err: err}
+	return &rollcall.Error{Code: e.Code, Detail: detail, Err: plainError{err}}
 }
 
 // ErrInUse is in the chain of the error that Open and Check return for a
@@ -456,7 +462,21 @@ func storeError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the store cannot be read", Err: err}
+	detail := "the store cannot be read"
+	if pebble.IsCorruptionError(err) {
+		detail = "the store is damaged: stop the server; " + runRepair
+	}
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: detail, Err: plainError{err}}
+}
+
+// plainError is an error in one line, without what only its makers read.
+type plainError struct{ error }
+
+func (e plainError) Unwrap() error { return e.error }
+
+func (e plainError) Error() string {
+	text, _, _ := strings.Cut(e.error.Error(), "\n")
+	return text
 }
 
 // damaged names the record a decoder refused.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -15,13 +16,21 @@ import (
 
 type checkCmd struct {
 	settings
-	JSON bool `help:"As JSON."`
+	Repair bool `help:"Make a new store of what can be read, in the place of a damaged one; the old one stays beside it."`
+	JSON   bool `help:"As JSON."`
 }
 
 // Help implements kong's HelpProvider.
 func (checkCmd) Help() string {
 	return `Reads every record of the data directory, changes nothing, and exits with 1 if
-anything is wrong. The server must be stopped.`
+anything is wrong. The server must be stopped.
+
+With --repair, all that can be read of a damaged store goes into a new one, and
+times that lie in the future, because a clock was wrong, are set back. What is
+lost is said exactly. The old store is put aside as store.damaged-TIME and never
+removed; there must be room for both. A sound store is left as it is. Exits with
+0 if nothing was lost, 1 if something was, 3 if the store could not be repaired:
+then nothing was changed.`
 }
 
 // Run verifies the data directory.
@@ -34,44 +43,70 @@ func (c *checkCmd) Run(a *app) error {
 		return usageError{errors.New("check reads a data directory, and with engine redis the data is in Redis")}
 	}
 	dir := filepath.Join(conf.dataDir, storeDir)
+	if _, err := local.FinishRepair(dir); err != nil {
+		return err
+	}
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("there is no data in %s", conf.dataDir)
 	}
-	report, err := local.Check(dir, conf.local)
+	if c.Repair {
+		return c.repair(a, conf, dir)
+	}
+	report, err := local.Check(dir, conf.local, time.Now())
 	if err != nil {
 		return err
 	}
-	if conf.secret == nil { // else it is configured
-		if _, err := conf.readSecret(); err != nil {
-			report.Faulty++
-			report.Faults = append(report.Faults, err.Error())
-		}
+	if fault := secretFault(conf); fault != "" {
+		report.Faulty++
+		report.Faults = append(report.Faults, fault)
 	}
 	if c.JSON {
-		err = json.NewEncoder(a.stdout).Encode(map[string]any{
-			"records": report.Records, "users": report.Users, "sessions": report.Sessions,
-			"faulty": report.Faulty, "faults": append([]string{}, report.Faults...),
-			"torn": report.Torn,
-		})
+		err = json.NewEncoder(a.stdout).Encode(reportJSON(&report))
 	} else {
-		fmt.Fprintf(a.stdout, "%s: %d records, %d users, %d live sessions\n", conf.dataDir, report.Records, report.Users, report.Sessions)
-		for _, fault := range report.Faults {
-			fmt.Fprintln(a.stdout, " ", fault)
-		}
-		if report.Torn != "" {
-			fmt.Fprintln(a.stdout, "No fault:", report.Torn)
-		}
+		printReport(a, conf.dataDir, &report)
 	}
 	if err != nil {
 		return err
 	}
 	if report.Faulty > 0 {
-		return fmt.Errorf("%d faults found", report.Faulty)
+		return fmt.Errorf("%s found", counted(int64(report.Faulty), "fault"))
 	}
 	if !c.JSON {
 		fmt.Fprintln(a.stdout, "No fault found.")
 	}
 	return nil
+}
+
+// secretFault says what is wrong with the secret, if it is not configured.
+func secretFault(conf *config) string {
+	if conf.secret != nil {
+		return ""
+	}
+	if _, err := conf.readSecret(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func reportJSON(r *local.Report) map[string]any {
+	return map[string]any{
+		"records": r.Records, "users": r.Users, "sessions": r.Sessions,
+		"faulty": r.Faulty, "faults": append([]string{}, r.Faults...),
+		"torn": r.Torn,
+	}
+}
+
+func printReport(a *app, dir string, r *local.Report) {
+	fmt.Fprintf(a.stdout, "%s: %d records, %d users, %d live sessions\n", dir, r.Records, r.Users, r.Sessions)
+	for _, fault := range r.Faults {
+		fill(a.stdout, "  ", fault)
+	}
+	if r.Cut {
+		fill(a.stdout, "", "Records behind the damage were not looked at: \"rollcall check --repair\" does.")
+	}
+	if r.Torn != "" {
+		fill(a.stdout, "", "No fault: "+r.Torn)
+	}
 }
 
 type compactCmd struct{ settings }

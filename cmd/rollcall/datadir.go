@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/local"
 )
 
 // The files beside the store in the data directory, readable by their owner
@@ -24,6 +25,11 @@ const (
 // openDataDir makes sure that the data directory is there, is its owner's alone
 // to change, and has the secret. Only a verb that may create data makes any of it.
 func (c *config) openDataDir() error {
+	if c.redis == nil {
+		if _, err := local.FinishRepair(filepath.Join(c.dataDir, storeDir)); err != nil {
+			return err
+		}
+	}
 	_, err := os.Stat(filepath.Join(c.dataDir, storeDir))
 	exists := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

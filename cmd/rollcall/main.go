@@ -43,7 +43,7 @@ type commands struct {
 	Export  exportCmd  `cmd:"" help:"Write all that is known about users to a file."`
 	Archive archiveCmd `cmd:"" help:"Copy days into the archive, and see or read back what is there."`
 	Key     keyCmd     `cmd:"" help:"Make, list and revoke API keys."`
-	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault."`
+	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault, or repair it."`
 	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`
 	Config  configCmd  `cmd:"" help:"Show or check the configuration."`
 	Version versionCmd `cmd:"" help:"Show the version."`
@@ -96,6 +96,9 @@ func run(a *app, args []string) int {
 	fmt.Fprintln(a.stderr, "rollcall:", message(err))
 	if errors.Is(err, errUsage) {
 		return exitUsage
+	}
+	if own := (statusError{}); errors.As(err, &own) {
+		return own.status
 	}
 	return exitFailed
 }
