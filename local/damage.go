@@ -3,7 +3,6 @@ package local
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -175,7 +174,7 @@ func unreadOf(r *sstable.Reader, bad []keyRange) int {
 		if err != nil {
 			return -1
 		}
-		for kv := it.First(); kv != nil; kv = it.Next() {
+		for kv := it.SeekGE(from, 0); kv != nil; kv = it.Next() {
 			n--
 		}
 		if it.Close() != nil { // then it is an upper bound still
@@ -239,7 +238,7 @@ func noMetadata(*block.Metadata, []byte) error { return nil }
 // the block is greater, and none of the next block is less or equal.
 func eachBlock(r *sstable.Reader, layout *sstable.Layout, fn func(h block.Handle, separator []byte)) error {
 	for _, index := range layout.Index {
-		b, err := r.BlockReader().Read(context.Background(), block.NoReadEnv, nil, index, blockkind.Metadata, noMetadata)
+		b, err := r.BlockReader().Read(uninterrupted{}, block.NoReadEnv, nil, index, blockkind.Metadata, noMetadata)
 		if err != nil {
 			return err
 		}

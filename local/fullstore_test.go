@@ -336,4 +336,3 @@ func (s *fullStore) change(fn func(st *store, b *pebble.Batch)) {
 	require.NoError(s.t, st.write(b))
 	require.NoError(s.t, st.close())
 }
-

@@ -127,7 +127,7 @@ func Repair(ctx context.Context, dir string, o Options, ro RepairOptions) (Repai
 	}
 	out := &Repaired{}
 	r := &repair{ctx: ctx, dir: dir, o: &o, ro: ro, out: out, erase: make(map[string]bool)}
-	err = r.run()
+	err = r.run() //nolint:contextcheck // what is being read is read to its end; between the steps the context is looked at
 	return *out, errors.Join(err, lock.Close())
 }
 

@@ -221,4 +221,3 @@ func TestOpeningADamagedListOfTablesRemovesNone(t *testing.T) {
 		}
 	}
 }
-

@@ -169,7 +169,7 @@ func (r *repair) tellHoles(holes []journal.Hole, left int, first, newest time.Ti
 	}
 	r.out.Losses = append(r.out.Losses, Loss{
 		What:   fmt.Sprintf("commands in the journal%s: %s", when, file),
-		Tables: "journal", Records: total,
+		Tables: "the journal", Records: total,
 		Advice: "Logins, ends, bans, friends, marks and keys of that time are lost. Bans, keys revoked and users erased then hold " +
 			"where their record can be read; where it cannot, they are undone: ban, revoke and erase them again.",
 	})

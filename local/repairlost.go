@@ -140,7 +140,7 @@ func (r *repair) careForMaps() error {
 	return r.target.scan(r.ctx, newKey(tabDay, 1), func(k, v []byte) error {
 		set := roaring.New()
 		if len(k) != 8 || dayset.Decode(v, uint32(k[7]), set) != nil {
-			return nil
+			return nil // the check that follows names it
 		}
 		to := changedKey(k[1], dayOfKey(k).month(), k[7])
 		if !m.lost.has(to) {
@@ -207,10 +207,10 @@ func (r *repair) careForMeta() error {
 		// What clients were told has ended must not live again for an outage that
 		// is dated too early.
 		m.do(setting(metaKey(metaStamp), stampRecord(m.now)))
-		r.lose("when the server was last alive", "m", "Sessions whose idle time passed while it was down have ended.")
+		r.lose("when the server was last alive", "Sessions whose idle time passed while it was down have ended.")
 	}
 	if lost(metaTimezone) {
-		r.lose("the time zone", "m", "The next start takes the one that is configured: make sure that it is the one from before.")
+		r.lose("the time zone", "The next start takes the one that is configured: make sure that it is the one from before.")
 	}
 	if lost(metaSecret) {
 		r.out.Notes = append(r.out.Notes, "What stands for the secret is lost: the next start takes the one that is there. It must be the one from before.")
@@ -221,8 +221,9 @@ func (r *repair) careForMeta() error {
 	return m.err
 }
 
-func (r *repair) lose(what, tables, advice string) {
-	r.out.Losses = append(r.out.Losses, Loss{What: what, Tables: tables, Records: 1, Advice: advice})
+func (r *repair) lose(what, advice string) {
+	info, _ := infoOf(tabMeta)
+	r.out.Losses = append(r.out.Losses, Loss{What: what, Tables: titled(info), Records: 1, Advice: advice})
 }
 
 // tellAhead says what a clock that ran ahead cost.

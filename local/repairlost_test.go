@@ -133,4 +133,3 @@ func (s *fullStore) mustOpen() *Engine {
 	require.NoError(s.t, err)
 	return s.eng
 }
-

@@ -21,13 +21,12 @@ type mender struct {
 	lost  lostRanges // what could not be read
 	now   int64      // ms
 
-	dropped  map[byte]*droppedRecords
-	rebuilt  int
-	kinds    []uint8 // that lost their names
-	undated  int     // friendships that lost their date
-	guessed  int     // first days that may have been earlier
-	restored map[string]bool
-	err      error
+	dropped map[byte]*droppedRecords
+	rebuilt int
+	kinds   []uint8 // that lost their names
+	undated int     // friendships that lost their date
+	guessed int     // first days that may have been earlier
+	err     error
 }
 
 // droppedRecords are the records of a table that could not stand.

@@ -124,7 +124,7 @@ func (s *salvage) segment(seg *salvaged, limit uint64, last bool) error {
 	data, err := readAll(s.fs, file)
 	if err != nil {
 		s.missing(limit, &Damage{file, 0, err.Error()})
-		return nil
+		return nil //nolint:nilerr // a file that cannot be read is a hole
 	}
 	why := seg.damage
 	if why == nil && seg.first > s.next {
