@@ -4,6 +4,7 @@
 //
 //	go -C bench run . -what all
 //	go -C bench run . -what pages
+//	go -C bench run -tags holds . -what expiry
 package main
 
 import (
