@@ -37,6 +37,7 @@ type clocks struct {
 	file      string
 	offset    time.Duration
 	low, high follower
+	err       time.Duration // how far a server's clock may be off
 }
 
 // follower is a clock that does not run backwards.
@@ -51,16 +52,17 @@ func (f *follower) at(read time.Time, offset time.Duration) time.Time {
 	return now
 }
 
-// How far the model's idea of a server's clock may be off: always, and while a
-// clock that was set back is waited for, as the server may have noticed up to a
-// tick later.
+// How far the model's idea of a server's clock may be off: always; while a clock
+// that was set back is waited for, as the server may have noticed up to a tick
+// later; and where servers go by the clock of Redis, which they measure.
 const (
 	clockError   = 50 * time.Millisecond
 	setBackError = 3 * time.Second
+	redisError   = 1500 * time.Millisecond
 )
 
 func newClocks(dir string) *clocks {
-	c := &clocks{file: filepath.Join(dir, "clock")}
+	c := &clocks{file: filepath.Join(dir, "clock"), err: clockError}
 	c.write()
 	return c
 }
@@ -71,8 +73,8 @@ func (c *clocks) now() span {
 	defer c.mu.Unlock()
 	read := time.Now()
 	wall := read.Round(0).Add(c.offset)
-	s := span{c.low.at(read, c.offset).Add(-clockError), c.high.at(read, c.offset).Add(clockError)}
-	if s.hi.Sub(wall) > time.Second {
+	s := span{c.low.at(read, c.offset).Add(-c.err), c.high.at(read, c.offset).Add(c.err)}
+	if s.hi.Sub(wall) > c.err+time.Second {
 		s.lo, s.hi = s.lo.Add(-setBackError), s.hi.Add(setBackError)
 	}
 	return span{s.lo.UTC(), s.hi.UTC()}

@@ -53,6 +53,7 @@ func torture(ctx context.Context, o options) error {
 		return err
 	}
 	err = r.do(ctx, o.rounds)
+	r.site.clean()
 	r.report()
 	if err == nil {
 		fmt.Fprintln(o.out, "no difference")
@@ -82,6 +83,8 @@ func newSite(r *run) (site, error) {
 	switch r.o.engine {
 	case "local":
 		return newSingle(r)
+	case "redis", "cluster":
+		return newFleet(r)
 	default:
 		return nil, fmt.Errorf("there is no engine %q: local, redis or cluster", r.o.engine)
 	}

@@ -56,6 +56,8 @@ type site interface {
 	// start starts all; stop ends it.
 	start(ctx context.Context) error
 	stop() error
+	// clean ends what is left of it.
+	clean()
 	// incidents are those that can befall it here.
 	incidents() []incident
 }

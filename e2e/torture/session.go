@@ -150,13 +150,18 @@ func (s *session) touch(at span) {
 	s.lapse = false
 }
 
-// crash takes back the signs of life that may have been lost: the session was
-// last seen then, or when one that was surely kept came, or between. And it takes
-// back an end by itself that nobody was told of: an outage may begin before it.
-func (s *session) crash(safe time.Time) {
+// untold takes back an end by itself that nobody was told of: an outage may have
+// begun before it.
+func (s *session) untold(safe time.Time) {
 	if s.end != nil && !s.end.told && s.end.cause != rollcall.CauseLifetime && !s.end.at.hi.Before(safe) {
 		s.end, s.lapse = nil, true
 	}
+}
+
+// crash takes back the signs of life that may have been lost: the session was
+// last seen then, or when one that was surely kept came, or between.
+func (s *session) crash(safe time.Time) {
+	s.untold(safe)
 	kept := s.login
 	for _, sign := range s.signs {
 		if sign.hi.Before(safe) {

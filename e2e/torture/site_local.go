@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -46,6 +47,12 @@ func (s *single) start(ctx context.Context) error {
 
 func (s *single) stop() error { return errors.Join(s.now.stop(), s.disk.close()) }
 
+func (s *single) clean() {
+	if s.now != nil && !s.now.dead() {
+		s.now.kill()
+	}
+}
+
 // check has the data looked over, which no server has open.
 func (s *single) check(ctx context.Context) error {
 	_, err := tool(ctx, s.binary, s.r.clocks, "check", "--data-dir", s.data(), "--secret", secret)
@@ -76,7 +83,7 @@ func (s *single) up(ctx context.Context, since span) error {
 }
 
 func (s *single) incidents() []incident {
-	list := []incident{s.killed(), s.killed(), s.stopped(), s.frozen(), s.forwards(), s.forwards(), s.backwards()}
+	list := []incident{s.killed(), s.killed(), s.stopped(), s.frozen(), s.forwards(), s.forwards(), s.backwards(), s.moved()}
 	if s.disk.image != "" {
 		list = append(list, s.powerCut(), s.powerCut(), s.fullDisk(), s.fullDisk())
 	}
@@ -171,6 +178,36 @@ func (s *single) stopped() incident {
 		mend: func(ctx context.Context) error {
 			at.hi = s.r.clocks.now().hi
 			if err := s.check(ctx); err != nil {
+				return err
+			}
+			return s.up(ctx, at)
+		},
+	}
+}
+
+// moved exports the data and imports it into an empty store, as from one engine to
+// another.
+func (s *single) moved() incident {
+	var at span
+	return incident{
+		name: "moved",
+		strike: func(context.Context) error {
+			at = s.r.clocks.now()
+			return s.now.stop()
+		},
+		mend: func(ctx context.Context) error {
+			at.hi = s.r.clocks.now().hi
+			file := filepath.Join(s.r.o.dir, fmt.Sprintf("export-%d", s.moves))
+			if _, err := tool(ctx, s.binary, s.r.clocks, "export", "--data-dir", s.data(), "--secret", secret, "--archive-dsn", "off", file); err != nil {
+				return err
+			}
+			old := s.data()
+			s.moves++
+			if _, err := tool(ctx, s.binary, s.r.clocks, "import", "store", "--create", "--data-dir", s.data(), "--secret", secret, "--archive-dsn", "off", file); err != nil {
+				return err
+			}
+			s.r.world.moved()
+			if err := errors.Join(s.check(ctx), os.RemoveAll(old), os.Remove(file)); err != nil {
 				return err
 			}
 			return s.up(ctx, at)

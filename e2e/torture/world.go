@@ -153,3 +153,20 @@ func (w *world) settle(ctx context.Context, u *user, s caller) error {
 	u.doubt = nil
 	return nil
 }
+
+// away takes back ends that nobody was told of before servers were away.
+func (w *world) away(since time.Time) {
+	for _, u := range w.users {
+		for _, s := range u.now.sessions {
+			s.untold(since)
+		}
+	}
+}
+
+// moved says that the data was exported and imported: keys of logins to be
+// repeated stay behind.
+func (w *world) moved() {
+	for _, u := range w.users {
+		u.retry = nil
+	}
+}

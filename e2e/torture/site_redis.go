@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollcall/rollcall/internal/redistest"
+)
+
+const (
+	serversOfFleet = 3
+	partitions     = 8
+)
+
+// fleet is several servers on one Redis or on a Cluster.
+type fleet struct {
+	r       *run
+	tb      *owner
+	rng     *rand.Rand
+	one     *redistest.Server // nil on a Cluster
+	cluster *redistest.Cluster
+	moves   int
+	turn    atomic.Uint64
+
+	mu      sync.Mutex
+	servers []*server
+}
+
+func newFleet(r *run) (*fleet, error) {
+	r.clocks.err = redisError
+	f := &fleet{r: r, tb: &owner{dir: r.o.dir}, rng: rand.New(rand.NewPCG(r.o.seed, 99)), servers: make([]*server, serversOfFleet)}
+	return f, f.tb.try(func() error {
+		o := redistest.Options{Persist: true, Proxied: true}
+		if r.o.engine == "cluster" {
+			f.cluster = redistest.StartCluster(f.tb, o)
+		} else {
+			f.one = redistest.Start(f.tb, o)
+		}
+		return nil
+	})
+}
+
+// owner stands for a test, as the owner of servers of Redis. What would fail a test
+// ends what is being tried.
+type owner struct {
+	testing.TB
+	dir   string
+	dirs  int
+	after []func()
+}
+
+func (o *owner) Helper()            {}
+func (o *owner) Cleanup(end func()) { o.after = append(o.after, end) }
+
+func (o *owner) TempDir() string {
+	o.dirs++
+	dir := filepath.Join(o.dir, fmt.Sprintf("redis-%d", o.dirs))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		o.Fatal(err)
+	}
+	return dir
+}
+
+// failure is what a test would have failed of.
+type failure struct{ error }
+
+func (o *owner) Fatal(args ...any)                 { panic(failure{errors.New(fmt.Sprint(args...))}) }
+func (o *owner) Fatalf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+func (o *owner) Errorf(format string, args ...any) { o.Fatalf(format, args...) }
+
+// try does something with the servers of Redis.
+func (o *owner) try(do func() error) (err error) {
+	defer func() {
+		if f, ok := recover().(failure); ok {
+			err = f
+		}
+	}()
+	return do()
+}
+
+func (f *fleet) url() string {
+	if f.cluster != nil {
+		return f.cluster.URL()
+	}
+	return f.one.URL()
+}
+
+func (f *fleet) flags() []string {
+	return []string{
+		"--engine", "redis", "--redis-url", f.url(), "--redis-prefix", fmt.Sprintf("store%d", f.moves),
+		"--redis-partitions", fmt.Sprint(partitions),
+	}
+}
+
+// call asks the servers in turn.
+func (f *fleet) call(ctx context.Context, r request) (answer, error) {
+	n := f.turn.Add(1) % serversOfFleet
+	f.mu.Lock()
+	url := f.servers[n].url
+	f.mu.Unlock()
+	return f.r.api.call(ctx, url, r)
+}
+
+func (f *fleet) start(ctx context.Context) error {
+	for n := range f.servers {
+		if err := f.startOne(ctx, n); err != nil {
+			return err
+		}
+	}
+	return f.well(ctx)
+}
+
+func (f *fleet) startOne(ctx context.Context, n int) error {
+	dir := filepath.Join(f.r.o.dir, fmt.Sprintf("server-%d", n))
+	s, err := startServer(ctx, f.r.o.tools.binary, dir, dir+".log", f.r.clocks, f.flags()...)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.servers[n] = s
+	return nil
+}
+
+func (f *fleet) stop() error {
+	var err error
+	for _, s := range f.servers {
+		err = errors.Join(err, s.stop())
+	}
+	return err
+}
+
+func (f *fleet) clean() {
+	for _, s := range f.servers {
+		if s != nil && !s.dead() {
+			s.kill()
+		}
+	}
+	for n := len(f.tb.after) - 1; n >= 0; n-- {
+		f.tb.after[n]()
+	}
+}
+
+// well returns once every server takes writes in every partition.
+func (f *fleet) well(ctx context.Context) error {
+	for _, s := range f.servers {
+		if err := f.r.untilWritten(ctx, s.url); err != nil {
+			return err
+		}
+	}
+	return pause(ctx, 300*time.Millisecond) // what was on its way has come
+}
+
+// during makes an incident of what is done to Redis: strike breaks it, mend makes
+// it well. Meanwhile partitions may be away.
+func (f *fleet) during(name string, strike func() error, least, most time.Duration, mend func() error) incident {
+	var away *outage
+	var from span
+	return incident{
+		name: name,
+		strike: func(ctx context.Context) error {
+			from = f.r.clocks.now()
+			from.lo = from.lo.Add(-gap)
+			away = f.r.world.outages.begin(from)
+			if err := f.tb.try(strike); err != nil {
+				return err
+			}
+			return pause(ctx, least+time.Duration(f.rng.Int64N(int64(most-least)+1)))
+		},
+		mend: func(ctx context.Context) error {
+			if err := f.tb.try(mend); err != nil {
+				return err
+			}
+			if err := f.well(ctx); err != nil {
+				return err
+			}
+			f.r.world.outages.over(away, f.r.clocks.now().hi.Add(gap))
+			f.r.world.away(from.lo)
+			return nil
+		},
+	}
+}
+
+func nothing() error { return nil }
+
+func (f *fleet) incidents() []incident {
+	victim := f.rng.IntN(serversOfFleet)
+	ctx := context.Background() //nolint:contextcheck // a start is never cut short
+	list := []incident{
+		f.during("server killed", func() error { f.servers[victim].kill(); return nil }, 0, time.Second,
+			func() error { return f.startOne(ctx, victim) }),
+		f.during("server stopped", func() error { return f.servers[victim].stop() }, 0, time.Second,
+			func() error { return f.startOne(ctx, victim) }),
+		f.during("server frozen", func() error {
+			s := f.servers[victim]
+			time.AfterFunc(time.Duration(f.rng.Int64N(int64(8*time.Second))), func() { _ = s.thaw() }) // one that is dead is noticed
+			return s.freeze()
+		}, 0, 0, nothing),
+		f.during("all servers killed", func() error {
+			for _, s := range f.servers {
+				s.kill()
+			}
+			return nil
+		}, 0, time.Second, func() error {
+			for n := range f.servers {
+				if err := f.startOne(ctx, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+		f.moved(),
+	}
+	if f.one != nil {
+		return append(list, f.ofOne()...)
+	}
+	return append(list, f.ofCluster()...)
+}
+
+// ofOne are incidents of a Redis that stands alone.
+func (f *fleet) ofOne() []incident {
+	proxy := f.one.Proxy()
+	set := func(name, value string) func() error {
+		return func() error {
+			_, err := f.one.Do("CONFIG", "SET", name, value)
+			return err
+		}
+	}
+	return []incident{
+		f.during("redis killed", func() error { f.one.Kill(); return nil }, 0, time.Second, func() error { f.one.Restart(); return nil }),
+		f.during("redis frozen", func() error { f.one.Stop(); return nil }, 0, 8*time.Second, func() error { f.one.Continue(); return nil }),
+		f.during("redis cut off", func() error { proxy.Cut(); return nil }, 0, 2*time.Second, func() error { proxy.Heal(); return nil }),
+		f.during("replies lost", func() error { proxy.Cut(); proxy.Heal(); return nil }, 0, 500*time.Millisecond, nothing),
+		f.during("black hole", func() error { proxy.BlackHole(); return nil }, 0, 8*time.Second, func() error { proxy.Heal(); return nil }),
+		f.during("redis full", set("maxmemory", "1mb"), 0, 2*time.Second, set("maxmemory", "0")),
+	}
+}
+
+// ofCluster are incidents of a Cluster.
+func (f *fleet) ofCluster() []incident {
+	key := func() string { return fmt.Sprintf("store%d:{%d}:part", f.moves, f.rng.IntN(partitions)) }
+	var move *redistest.Move
+	node := func() *redistest.Node { return f.cluster.MasterOf(key()) }
+	var replica *redistest.Node
+	return []incident{
+		f.during("slot moves", func() error {
+			move = f.cluster.BeginMove(key())
+			move.Step(5)
+			return nil
+		}, 0, time.Second, func() error { move.Finish(); return nil }),
+		f.during("master fails over", func() error {
+			return f.failOver(node())
+		}, 0, time.Second, func() error { f.cluster.Await(); return nil }),
+		f.during("replies lost", func() error { p := node().Proxy(); p.Cut(); p.Heal(); return nil }, 0, 500*time.Millisecond, nothing),
+		f.during("replica killed", func() error {
+			for _, n := range f.cluster.Nodes {
+				if role, err := n.Values("ROLE"); err == nil && role[0] == "slave" {
+					replica = n
+				}
+			}
+			replica.Kill()
+			return nil
+		}, 0, 500*time.Millisecond, func() error { replica.Restart(); f.cluster.Await(); return nil }),
+	}
+}
+
+// failOver has a replica of a master take over, in agreement with it: nothing that
+// was acknowledged is lost then, which is what the model holds servers to.
+func (f *fleet) failOver(master *redistest.Node) error {
+	id, err := master.Do("CLUSTER", "MYID")
+	if err != nil {
+		return err
+	}
+	for _, n := range f.cluster.Nodes {
+		if slaveOf(n, id) {
+			_, err := n.Do("CLUSTER", "FAILOVER")
+			return err
+		}
+	}
+	return errors.New("the master has no replica")
+}
+
+// moved exports the data and imports it under another prefix.
+func (f *fleet) moved() incident {
+	return f.during("moved", f.stop, 0, 0, func() error {
+		ctx := context.Background() //nolint:contextcheck // a move is never cut short
+		file := filepath.Join(f.r.o.dir, fmt.Sprintf("export-%d", f.moves))
+		dir := filepath.Join(f.r.o.dir, "server-0")
+		base := []string{"--data-dir", dir, "--secret", secret, "--archive-dsn", "off"}
+		if _, err := tool(ctx, f.r.o.tools.binary, f.r.clocks, append(append([]string{"export"}, append(base, f.flags()...)...), file)...); err != nil {
+			return err
+		}
+		f.moves++
+		if _, err := tool(ctx, f.r.o.tools.binary, f.r.clocks, append(append([]string{"import", "store", "--create"}, append(base, f.flags()...)...), file)...); err != nil {
+			return err
+		}
+		f.r.world.moved()
+		for n := range f.servers {
+			if err := f.startOne(ctx, n); err != nil {
+				return err
+			}
+		}
+		return os.Remove(file)
+	})
+}
+
+// slaveOf says whether a node follows a master.
+func slaveOf(n *redistest.Node, master string) bool {
+	role, err := n.Values("ROLE")
+	if err != nil || len(role) == 0 || role[0] != "slave" {
+		return false
+	}
+	nodes, err := n.Do("CLUSTER", "NODES")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(nodes) {
+		if strings.Contains(line, "myself,") && strings.Contains(line, master) {
+			return true
+		}
+	}
+	return false
+}
