@@ -43,6 +43,21 @@
 //     no outage.
 //   - moved: the data is exported and imported into an empty store.
 //
+// # Incidents of Redis
+//
+// Three servers share one Redis, or a Cluster of three masters with a replica
+// each; every request goes to another one. Redis syncs each write, and clients
+// reach it through a proxy.
+//
+//   - server killed, stopped, frozen; all servers killed.
+//   - redis killed, frozen, full (maxmemory), cut off; replies lost: all
+//     connections are cut at once; black hole: no byte passes for up to 8 s.
+//   - slot moves: the slot of a partition goes to another master while all work.
+//   - master fails over: a replica takes over in agreement with its master, which
+//     loses nothing. A failover without that may lose what was acknowledged, as
+//     the documentation says, and is measured elsewhere.
+//   - moved: export, and import under another prefix.
+//
 // Incidents that need a mount are left out where none is allowed, and the run
 // says so.
 package main

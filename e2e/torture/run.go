@@ -142,7 +142,7 @@ func (r *run) one(ctx context.Context) error {
 
 	// The incident happens while all work.
 	stop, failed := r.storm(ctx)
-	moment := time.NewTimer(100*time.Millisecond + time.Duration(r.rng.Int64N(int64(600*time.Millisecond))))
+	moment := time.NewTimer(100*time.Millisecond + time.Duration(r.rng.Int64N(int64(1400*time.Millisecond))))
 	defer moment.Stop()
 	select {
 	case <-moment.C:

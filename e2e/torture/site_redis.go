@@ -223,6 +223,7 @@ func (f *fleet) incidents() []incident {
 	if f.one != nil {
 		return append(list, f.ofOne()...)
 	}
+	list = append(list, f.ofCluster()...)
 	return append(list, f.ofCluster()...)
 }
 

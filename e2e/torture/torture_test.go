@@ -16,13 +16,17 @@ func TestTorture(t *testing.T) {
 	dir := t.TempDir()
 	tools, err := buildTools(t.Context(), dir)
 	require.NoError(t, err)
-	for _, engine := range []string{"local"} {
+	engines := []string{"local", "redis"}
+	if testbudget.Long() {
+		engines = append(engines, "cluster")
+	}
+	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
 			kept, err := os.MkdirTemp("", "torture-") // kept if something is different
 			require.NoError(t, err)
 			require.NoError(t, torture(t.Context(), options{
 				engine: engine, seed: 20260203, dir: kept, out: t.Output(), tools: tools,
-				rounds: testbudget.Rounds(t, testbudget.Budget{Least: 4, Time: 50 * time.Second}),
+				rounds: testbudget.Rounds(t, testbudget.Budget{Least: 4, Time: 45 * time.Second}),
 			}))
 		})
 	}
