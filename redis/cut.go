@@ -36,7 +36,7 @@ func (l *listing) cut(ctx context.Context, m *merge, skip int) (at int64, passed
 			x = near + (far-near)/2
 		}
 		x = min(max(x, near+1), far-1)
-		n, err := l.before(ctx, m, instant(x))
+		n, err := l.before(ctx, instant(x))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -49,33 +49,39 @@ func (l *listing) cut(ctx context.Context, m *merge, skip int) (at int64, passed
 	return instant(near), few, nil
 }
 
-// before counts the sessions that come before those of an instant.
-func (l *listing) before(ctx context.Context, m *merge, at int64) (int, error) {
+// before counts the sessions that come before those of an instant, as far as the
+// viewer is told of them.
+func (l *listing) before(ctx context.Context, at int64) (int, error) {
 	low, high := strconv.FormatInt(l.low, 10), "("+strconv.FormatInt(at, 10)
 	if l.down() {
 		low, high = high, "("+strconv.FormatInt(l.high, 10)
 	}
-	calls := make([]call, len(l.e.roots))
-	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed {
-			return l.e.client.B().Zcount().Key(l.e.of(p, l.order)).Min(low).Max(high).Build()
-		})
+	orders := []string{l.order}
+	if l.public() {
+		orders = append(orders, "veiled:"+l.order)
+	}
+	var calls []call
+	for p := range l.e.roots {
+		for _, order := range orders {
+			calls = append(calls, plain(func() rueidis.Completed {
+				return l.e.client.B().Zcount().Key(l.e.of(p, order)).Min(low).Max(high).Build()
+			}))
+		}
 	}
 	messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
 	if err != nil {
 		return 0, err
 	}
 	n := 0
-	for _, msg := range messages {
+	for i, msg := range messages {
 		c, err := msg.AsInt64()
 		if err != nil {
 			return 0, damaged("a count")
 		}
-		n += int(c)
-	}
-	for _, login := range m.hidden {
-		if (l.down() && login > at) || (!l.down() && login < at) {
-			n--
+		if i%len(orders) == 0 {
+			n += int(c)
+		} else {
+			n -= int(c)
 		}
 	}
 	return n, nil

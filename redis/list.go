@@ -77,18 +77,17 @@ func indexesOf(f *rollcall.SessionFilter) []string {
 // stream is what is known of one partition's sessions in login order.
 type stream struct {
 	ids    []rollcall.SessionID
-	behind string // the last id taken from it
+	behind string // the last id looked at
 	done   bool
 }
 
 // merge walks the sessions of all partitions in login order.
 type merge struct {
-	l      *listing
-	parts  []stream
-	from   string // the login at which the walk begins, "" for the end of the range
-	step   int
-	total  int
-	hidden []int64 // logins of sessions that are left out, in no order
+	l     *listing
+	parts []stream
+	from  string // the login at which the walk begins, "" for the end of the range
+	step  int
+	total int
 }
 
 func (l *listing) newMerge(from string, behind string, expect int) *merge {
@@ -100,21 +99,28 @@ func (l *listing) newMerge(from string, behind string, expect int) *merge {
 	return m
 }
 
-// fill asks those partitions for more of which nothing is left. The first time
-// it asks all, once they have ended what is due, and counts.
+// fill asks those partitions for more of which nothing is left, until there is.
+// The first time it asks all, once they have ended what is due, and counts.
 func (m *merge) fill(ctx context.Context, first bool) error {
-	var parts []int
-	for p := range m.parts {
-		if s := &m.parts[p]; first || (!s.done && len(s.ids) == 0) {
-			parts = append(parts, p)
+	for {
+		var parts []int
+		for p := range m.parts {
+			if s := &m.parts[p]; first || (!s.done && len(s.ids) == 0) {
+				parts = append(parts, p)
+			}
 		}
+		if len(parts) == 0 || (m.step == 0 && !first) {
+			return nil
+		}
+		err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
+			return in(p, &m.l.e.scripts.page, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
+				m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), budget)
+		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
+		if err != nil {
+			return err
+		}
+		m.step, first = min(1000, 2*m.step), false
 	}
-	err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
-		return in(p, &m.l.e.scripts.page, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
-			m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), budget)
-	}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
-	m.step = min(1000, 2*m.step)
-	return err
 }
 
 // drained asks partitions for a part of a list. The first time each ends what is
@@ -137,7 +143,7 @@ func (l *listing) drained(ctx context.Context, parts []int, first bool, ask func
 		var late []int
 		for i, msg := range messages {
 			reply, err := msg.ToArray()
-			if err != nil || len(reply) != 4 {
+			if err != nil || len(reply) < 4 {
 				return damaged("a list of sessions")
 			}
 			if n, _ := reply[0].AsInt64(); n == 1 {
@@ -158,18 +164,12 @@ func (m *merge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	if first {
 		n, _ := reply[1].AsInt64()
 		m.total += int(n)
-		hidden, _ := reply[3].ToString()
-		for _, id := range idsOf(hidden) {
-			m.hidden = append(m.hidden, id.Time().UnixMilli())
-		}
 	}
 	packed, _ := reply[2].ToString()
 	s := &m.parts[p]
 	s.ids = idsOf(packed)
-	s.done = len(s.ids) < m.step
-	if len(packed) >= 16 {
-		s.behind = packed[len(packed)-16:]
-	}
+	s.behind, _ = reply[3].ToString()
+	s.done = s.behind == ""
 }
 
 // next returns the next id of all.

@@ -110,22 +110,29 @@ func (l *listing) bySeen(ctx context.Context) (rollcall.Page[rollcall.Session], 
 }
 
 func (m *seenMerge) fill(ctx context.Context, first bool) error {
-	var parts []int
-	for p := range m.parts {
-		if s := &m.parts[p]; first || (!s.done && len(s.items) == 0) {
-			parts = append(parts, p)
+	for {
+		var parts []int
+		for p := range m.parts {
+			if s := &m.parts[p]; first || (!s.done && len(s.items) == 0) {
+				parts = append(parts, p)
+			}
 		}
+		if len(parts) == 0 || (m.step == 0 && !first) {
+			return nil
+		}
+		err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
+			s := &m.parts[p]
+			from, behind := "", ""
+			if s.begun {
+				from, behind = fmt.Sprint(s.after.at), idText(s.after.id)
+			}
+			return in(p, &m.l.e.scripts.recent, from, behind, fmt.Sprint(m.step), flag(m.l.public()), budget)
+		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
+		if err != nil {
+			return err
+		}
+		m.step, first = min(1000, 2*m.step), false
 	}
-	err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
-		s := &m.parts[p]
-		from, behind := "", ""
-		if s.begun {
-			from, behind = fmt.Sprint(s.after.at), idText(s.after.id)
-		}
-		return in(p, &m.l.e.scripts.recent, from, behind, fmt.Sprint(m.step), flag(m.l.public()), budget)
-	}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
-	m.step = min(1000, 2*m.step)
-	return err
 }
 
 func (m *seenMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
@@ -140,9 +147,9 @@ func (m *seenMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	}
 	packed, _ := reply[3].ToString()
 	s.items = seenOf(packed)
-	s.done = len(s.items) < m.step
-	if n := len(s.items); n > 0 {
-		s.after, s.begun = s.items[n-1], true
+	place, _ := reply[4].ToString()
+	if s.done = place == ""; !s.done {
+		s.after, s.begun = seenOf(place)[0], true
 	}
 }
 

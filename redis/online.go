@@ -37,7 +37,7 @@ func decodeOnlineCursor(s string) onlineCursor {
 // onlineHead is what is known of one partition's users online.
 type onlineHead struct {
 	seen []rollcall.Seen
-	last onlineCursor // behind which the next part begins; its second 0 at first
+	last onlineCursor // the last user looked at; its second 0 at first
 	done bool
 }
 
@@ -111,41 +111,43 @@ func (w *onlineWalk) resume(c onlineCursor) {
 	}
 }
 
-// fill asks those partitions for more of which nothing is left; at first, all.
+// fill asks those partitions for more of which nothing is left, until there is; at
+// first, all.
 func (w *onlineWalk) fill(ctx context.Context, first bool) error {
-	var calls []call
-	var parts []int
-	for p := range w.heads {
-		h := &w.heads[p]
-		if h.done || len(h.seen) > 0 {
-			continue
+	for {
+		var calls []call
+		var parts []int
+		for p := range w.heads {
+			h := &w.heads[p]
+			if h.done || len(h.seen) > 0 {
+				continue
+			}
+			sec := ""
+			if h.last.sec != 0 {
+				sec = fmt.Sprint(h.last.sec)
+			}
+			calls = append(calls, in(p, &w.e.scripts.newest, append(w.args[:2:2], sec, h.last.user, fmt.Sprint(w.step))...))
+			parts = append(parts, p)
 		}
-		sec := ""
-		if h.last.sec != 0 {
-			sec = fmt.Sprint(h.last.sec)
+		if len(calls) == 0 || (w.step == 0 && !first) {
+			return nil
 		}
-		calls = append(calls, in(p, &w.e.scripts.newest, append(w.args[:2:2], sec, h.last.user, fmt.Sprint(w.step))...))
-		parts = append(parts, p)
-	}
-	if len(calls) == 0 {
-		return nil
-	}
-	messages, err := w.e.do(ctx, w.now, calls...)
-	if err != nil {
-		return err
-	}
-	for i, msg := range messages {
-		if err := w.take(&w.heads[parts[i]], msg, first); err != nil {
+		messages, err := w.e.do(ctx, w.now, calls...)
+		if err != nil {
 			return err
 		}
+		for i, msg := range messages {
+			if err := w.take(&w.heads[parts[i]], msg, first); err != nil {
+				return err
+			}
+		}
+		w.step, first = min(1000, 2*w.step), false
 	}
-	w.step = min(1000, 2*w.step)
-	return nil
 }
 
 func (w *onlineWalk) take(h *onlineHead, msg rueidis.RedisMessage, first bool) error {
 	reply, err := msg.ToArray()
-	if err != nil || len(reply) < 2 {
+	if err != nil || len(reply) < 4 {
 		return damaged("a list of users")
 	}
 	if first {
@@ -154,16 +156,21 @@ func (w *onlineWalk) take(h *onlineHead, msg rueidis.RedisMessage, first bool) e
 		w.total += int(n)
 		w.began = max(w.began, sec)
 	}
-	for i := 2; i+1 < len(reply); i += 2 {
+	for i := 4; i+1 < len(reply); i += 2 {
 		user, err1 := reply[i].ToString()
 		sec, err2 := reply[i+1].AsInt64()
 		if err1 != nil || err2 != nil {
 			return damaged("a list of users")
 		}
 		h.seen = append(h.seen, rollcall.Seen{User: user, LastSeen: timeOfSec(sec)})
-		h.last = onlineCursor{sec: sec, user: user}
 	}
-	h.done = (len(reply)-2)/2 < w.step
+	if h.last.user, _ = reply[3].ToString(); h.last.user == "" {
+		h.done = true
+		return nil
+	}
+	if h.last.sec, err = reply[2].AsInt64(); err != nil {
+		return damaged("a list of users")
+	}
 	return nil
 }
 

@@ -27,7 +27,7 @@ type script struct {
 type scripts struct {
 	begin, touch, lookup, change, finish, drain, due  script
 	beat, count, newest, seen, sessions               script
-	clear, user, unban, erase, redact                 script
+	clear, user, follow, unban, erase, redact         script
 	edges, loosen, foresee, name, befriend            script
 	stage, swap                                       script
 	unfriend, disown, loose, unname, tidy             script
@@ -49,7 +49,7 @@ func (s *scripts) files() map[*script]string {
 		&s.touch:    "env bytes event presence session policy touch",
 		&s.lookup:   "env event session lookup",
 		&s.change:   "env event session change",
-		&s.finish:   "env bytes event presence session cutoff finish",
+		&s.finish:   "env bytes event presence session veil cutoff finish",
 		&s.beat:     "env bytes event presence beat",
 		&s.count:    "env count",
 		&s.newest:   "env bytes newest",
@@ -57,11 +57,12 @@ func (s *scripts) files() map[*script]string {
 		&s.kindUse:  "env kinduse",
 		&s.unvisit:  "env unvisit",
 		&s.seen:     "env seen",
-		&s.sessions: "env bytes event presence session cutoff sessions",
+		&s.sessions: "env bytes event presence session veil cutoff sessions",
 		&s.clear:    "env bytes event presence clear",
-		&s.user:     "env bytes event presence ofkind user",
+		&s.user:     "env bytes event presence session veil ofkind user",
+		&s.follow:   "env bytes event session veil follow",
 		&s.unban:    "env event unban",
-		&s.erase:    "env bytes event presence session cutoff day ofkind erase",
+		&s.erase:    "env bytes event presence session veil cutoff day ofkind erase",
 		&s.redact:   "env redact",
 		&s.edges:    "env edge edges",
 		&s.loosen:   "env edge loosen",
@@ -90,13 +91,13 @@ func (s *scripts) files() map[*script]string {
 		&s.allHot:   "env day allhot",
 		&s.announce: "env event announce",
 		&s.attended: "env day attended",
-		&s.page:     "env bytes event presence session cutoff page",
-		&s.narrow:   "env bytes event presence session cutoff narrow",
-		&s.recent:   "env bytes event presence session cutoff recent",
+		&s.page:     "env bytes event presence session veil cutoff page",
+		&s.narrow:   "env bytes event presence session veil cutoff narrow",
+		&s.recent:   "env bytes event presence session veil cutoff recent",
 		&s.stamp:    "env stamp",
-		&s.drain:    "env bytes event presence session cutoff drain",
-		&s.due:      "env bytes event presence session cutoff due",
-		&s.sweep:    "env bytes event presence session cutoff sweep",
+		&s.drain:    "env bytes event presence session veil cutoff drain",
+		&s.due:      "env bytes event presence session veil cutoff due",
+		&s.sweep:    "env bytes event presence session veil cutoff sweep",
 		&s.visit:    "env visit",
 		&s.visitors: "env visitors",
 		&s.kinds:    "kinds",

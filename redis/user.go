@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ func (e *Engine) User(ctx context.Context, user string) (rollcall.User, error) {
 			return e.client.B().Hmget().Key(e.of(p, "user:"+user)).Field("kind", "name").Build()
 		}),
 		plain(func() rueidis.Completed {
-			return e.client.B().Sismember().Key(e.of(p, "hidden")).Member(user).Build()
+			return e.client.B().Zscore().Key(e.of(p, "hidden")).Member(user).Build()
 		}))
 	if err != nil {
 		return rollcall.User{}, err
@@ -30,24 +31,24 @@ func (e *Engine) User(ctx context.Context, user string) (rollcall.User, error) {
 	if err != nil {
 		return rollcall.User{}, damaged("a user")
 	}
-	return unpackUser(user, append(fields, out[1]))
+	if len(fields) != 2 {
+		return rollcall.User{}, damaged("a user")
+	}
+	return unpackUser(user, fields, !out[1].IsNil()), nil
 }
 
-// unpackUser reads {kind, name, invisible}.
-func unpackUser(id string, reply []rueidis.RedisMessage) (rollcall.User, error) {
-	u := rollcall.User{ID: id, Kind: rollcall.DefaultKind}
-	if len(reply) != 3 {
-		return u, damaged("a user")
-	}
+// unpackUser reads kind and name.
+func unpackUser(id string, reply []rueidis.RedisMessage, invisible bool) rollcall.User {
+	u := rollcall.User{ID: id, Kind: rollcall.DefaultKind, Invisible: invisible}
 	kind, _ := reply[0].ToString() // nil if it was never set
 	u.Name, _ = reply[1].ToString()
-	n, err := reply[2].AsInt64()
-	if err != nil {
-		return u, damaged("a user")
-	}
-	u.Kind, u.Invisible = cmp.Or(kind, u.Kind), n == 1
-	return u, nil
+	u.Kind = cmp.Or(kind, u.Kind)
+	return u
 }
+
+// followStep is how many sessions of a user who turned invisible, or visible again,
+// one script has follow.
+const followStep = 200
 
 // PutUser implements [rollcall.Users].
 func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollcall.UserPatch) (rollcall.User, error) {
@@ -70,10 +71,23 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 	}
 	e.news.ring()
 	reply, err := msg.ToArray()
-	if err != nil {
+	if err != nil || len(reply) != 4 {
 		return rollcall.User{}, damaged("a user")
 	}
-	return unpackUser(user, reply)
+	invisible, err1 := reply[2].AsInt64()
+	left, err2 := reply[3].AsInt64()
+	if err1 != nil || err2 != nil {
+		return rollcall.User{}, damaged("a user")
+	}
+	for left > 0 { // lists do the same before they answer
+		if msg, err = e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.follow, user, strconv.Itoa(followStep))); err != nil {
+			return rollcall.User{}, err
+		}
+		if left, err = msg.AsInt64(); err != nil {
+			return rollcall.User{}, damaged("a count")
+		}
+	}
+	return unpackUser(user, reply, invisible == 1), nil
 }
 
 // Unban implements [rollcall.Users].

@@ -11,3 +11,33 @@ local function isBefore(a, b)
   end
   return #a < #b
 end
+
+-- rankBehind returns the rank, from the end if down, of the first member of an
+-- order behind a place: a score and a member, which need not be there.
+local function rankBehind(order, down, score, member)
+  local low, high
+  if down then
+    low = call('ZCOUNT', order, '(' .. score, '+inf')
+  else
+    low = call('ZCOUNT', order, '-inf', '(' .. score)
+  end
+  high = low + call('ZCOUNT', order, score, score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local there
+    if down then
+      there = call('ZRANGE', order, middle, middle, 'REV')[1]
+    else
+      there = call('ZRANGE', order, middle, middle)[1]
+    end
+    if (down and isBefore(there, member)) or (not down and isBefore(member, there)) then high = middle else low = middle + 1 end
+  end
+  return low
+end
+
+-- rangeOf returns members of an order by rank, from the end if down.
+local function rangeOf(order, down, first, last, ...)
+  if last < first then return {} end
+  if down then return call('ZRANGE', order, first, last, 'REV', ...) end
+  return call('ZRANGE', order, first, last, ...)
+end

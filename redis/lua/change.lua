@@ -15,7 +15,9 @@ after.seen = s.seen
 call('SET', key('s:' .. sid), after.blob)
 if after.app ~= s.app then
   index(s, 'ZREM')
+  unveil(s)
   index(after, 'ZADD')
+  if invisible(after.user) then veil(after) end
 end
 if after.token ~= s.token then
   forgetToken(s)

@@ -23,6 +23,11 @@ if #names < budget then
 end
 if #names > 0 then
   call('ZREM', seen, unpack(names))
+  if anyHidden() then
+    local none = {}
+    for i, user in ipairs(names) do none[2 * i - 1], none[2 * i] = 0, user end
+    call('ZADD', key('hidden'), 'XX', unpack(none))
+  end
   call('SREM', key('told'), unpack(names))
 end
 return done(#names)

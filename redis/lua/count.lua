@@ -4,26 +4,16 @@
 --          those who are gone
 -- ARGV[4]  1 if invisible users do not count
 -- reply    the count
--- cost     O(log n), and O(1) for each invisible user of the partition
+-- cost     O(log n)
 
 local window, sec = tonumber(ARGV[2]), math.floor(at / 1000)
-if window < 0 then
+
+local function count(name)
+  if window >= 0 then return call('ZCOUNT', name, since(window), sec) end
   local line = math.max(1, sec - tonumber(ARGV[3]))
-  local n = call('ZCOUNT', key('seen'), line, '+inf') + call('ZCOUNT', key('seen'), '-inf', -line)
-  if ARGV[4] == '1' then
-    for _, user in ipairs(call('SMEMBERS', key('hidden'))) do
-      local last = math.abs(tonumber(call('ZSCORE', key('seen'), user) or 0))
-      if last >= line then n = n - 1 end
-    end
-  end
-  return done(n)
+  return call('ZCOUNT', name, line, '+inf') + call('ZCOUNT', name, '-inf', -line)
 end
-local line = since(window)
-local n = call('ZCOUNT', key('seen'), line, sec)
-if ARGV[4] == '1' then
-  for _, user in ipairs(call('SMEMBERS', key('hidden'))) do
-    local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
-    if last >= line and last <= sec then n = n - 1 end
-  end
-end
+
+local n = count(key('seen'))
+if ARGV[4] == '1' then n = n - count(key('hidden')) end
 return done(n)

@@ -1,5 +1,5 @@
--- Ends of more sessions than one script may write. Needs presence.lua and
--- session.lua, which knows how a cutoff is read.
+-- Ends of more sessions than one script may write. Needs presence.lua,
+-- session.lua and veil.lua. session.lua knows how a cutoff is read.
 --
 -- The problem: a kick of one user is atomic, a user may have any number of
 -- sessions, and no script may take long.
@@ -60,22 +60,12 @@ local function cutOff(user, c)
   if c.device == '' and c.except == '' and not c.bare then hide(user, c.cause) end
 end
 
--- rankBehind returns how many of a user's sessions stand up to one, which may
--- have ended meanwhile.
-local function rankBehind(mine, sid)
-  if sid == '' then return 0 end
-  if call('ZADD', mine, 'NX', struct.unpack('>I6', sid), sid) == 0 then return call('ZRANK', mine, sid) + 1 end
-  local rank = call('ZRANK', mine, sid)
-  call('ZREM', mine, sid)
-  return rank
-end
-
 -- writeCutoff writes up to budget ends of one user and returns how many sessions
 -- it looked at.
 local function writeCutoff(user, budget)
   local list, cursor = readCutoff(user)
   local mine, ended = key('u:' .. user), {}
-  local rank = rankBehind(mine, cursor)
+  local rank = cursor ~= '' and rankBehind(mine, false, num(struct.unpack('>I6', cursor)), cursor) or 0
   local sids = call('ZRANGE', mine, rank, rank + budget - 1)
   for _, sid in ipairs(sids) do
     local s = read(sid)
@@ -117,9 +107,11 @@ local function drainCutoffs(budget)
   return n
 end
 
--- drainDue writes such ends, then ends what is past its deadline.
+-- drainDue writes such ends, has sessions follow users who turned invisible, then
+-- ends what is past its deadline.
 local function drainDue(budget)
   local n = drainCutoffs(budget)
+  if n < budget then n = n + drainVeils(budget - n) end
   if n >= budget then return n end
   return n + drain(budget - n)
 end

@@ -5,8 +5,27 @@ local USER_BANNED, USER_UNBANNED, USER_ERASED = 4, 5, 6
 local ARCHIVE_COMPLETED, ARCHIVE_FAILED = 7, 8
 local FOR_ALL, FOR_TRUTH, FOR_PUBLIC = 0, 1, 2
 
+-- Invisible users stand in hidden with the score that they have among the seen, 0
+-- for none.
+local someHidden
+
+local function anyHidden()
+  if someHidden == nil then someHidden = call('EXISTS', key('hidden')) == 1 end
+  return someHidden
+end
+
 local function invisible(user)
-  return call('SISMEMBER', key('hidden'), user) == 1
+  return anyHidden() and call('ZSCORE', key('hidden'), user) ~= false
+end
+
+local function makeInvisible(user)
+  call('ZADD', key('hidden'), call('ZSCORE', key('seen'), user) or 0, user)
+  someHidden = true
+end
+
+local function makeVisible(user)
+  call('ZREM', key('hidden'), user)
+  someHidden = nil
 end
 
 -- emit appends an event. Its place is the server's time in microseconds, made

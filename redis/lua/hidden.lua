@@ -2,11 +2,7 @@
 --
 -- reply    {invisible users with a last-seen time, their sessions in the order
 --          of logins}
--- cost     O(1) for each invisible user and each of their sessions
+-- cost     O(log n)
 
-local seen, sessions = 0, 0
-for _, user in ipairs(call('SMEMBERS', key('hidden'))) do
-  if call('ZSCORE', key('seen'), user) then seen = seen + 1 end
-  sessions = sessions + call('ZCARD', key('u:' .. user))
-end
-return done({seen, sessions})
+local hidden = key('hidden')
+return done({call('ZCARD', hidden) - call('ZCOUNT', hidden, 0, 0), call('ZCARD', key('veiled:login'))})

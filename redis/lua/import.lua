@@ -64,7 +64,7 @@ local function enterUser(kind, userName, hidden, frozen, last)
   if userName ~= '' then call('HSET', name, 'name', userName) end
   if last ~= '' then call('ZADD', key('seen'), last, user) end
   if hidden == '1' then
-    call('SADD', key('hidden'), user)
+    makeInvisible(user)
     call('HSET', name, 'frozen', frozen)
   end
 end

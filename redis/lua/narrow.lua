@@ -20,13 +20,6 @@ if budget > 0 and drainDue(budget) >= budget then return done({1, 0, '', '', 0})
 local low, high, down, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
 local behind, seen, orders = ARGV[8], ARGV[9] == '1', {}
 for i = 11, #ARGV do orders[#orders + 1] = key(ARGV[i]) end
-local hidden = {}
-if ARGV[6] == '1' then
-  for _, user in ipairs(call('SMEMBERS', key('hidden'))) do
-    for _, sid in ipairs(call('ZRANGE', key('u:' .. user), 0, -1)) do hidden[sid] = true end
-  end
-end
-
 -- The candidates are the sessions of the user, or those of the rarest condition.
 local base
 if ARGV[10] ~= '' then
@@ -38,37 +31,28 @@ end
 
 -- candidates returns those behind the one that an earlier step looked at last.
 local function candidates()
-  local out, offset, from, to = {}, 0, num(low), '(' .. num(high)
-  if behind ~= '' then
-    local login = struct.unpack('>I6', behind)
-    if down then to = num(math.min(login, high - 1)) else from = num(math.max(login, low)) end
+  local first, n = nil, call('ZCOUNT', base, low, '(' .. num(high))
+  if down then
+    first = call('ZCOUNT', base, num(high), '+inf')
+  else
+    first = call('ZCOUNT', base, '-inf', '(' .. num(low))
   end
-  while #out < most do
-    local ask, chunk = most - #out + 8, nil
-    if down then
-      chunk = call('ZREVRANGEBYSCORE', base, to, from, 'LIMIT', offset, ask)
-    else
-      chunk = call('ZRANGEBYSCORE', base, from, to, 'LIMIT', offset, ask)
-    end
-    for _, sid in ipairs(chunk) do
-      if #out < most and (behind == '' or (down and isBefore(sid, behind)) or (not down and isBefore(behind, sid))) then out[#out + 1] = sid end
-    end
-    if #chunk < ask then break end
-    offset = offset + ask
-  end
-  return out
+  local rank = first
+  if behind ~= '' then rank = math.max(first, rankBehind(base, down, num(struct.unpack('>I6', behind)), behind)) end
+  return rangeOf(base, down, rank, math.min(first + n, rank + most) - 1), n
 end
 
-local out, sids, held = {}, candidates(), {}
+local sids, total = candidates()
+local out, held, veiled = {}, {}, ARGV[6] == '1' and isVeiled(sids) or {}
 if #sids > 0 then
   for c, order in ipairs(orders) do held[c] = call('ZMSCORE', order, unpack(sids)) end
 end
 for i, sid in ipairs(sids) do
-  local all = not hidden[sid]
+  local all = not veiled[i]
   for c = 1, #orders do all = all and held[c][i] end
   if all then
     local s = seen and load(sid)
     out[#out + 1] = sid .. struct.pack('>I6', s and s.seen or 0)
   end
 end
-return done({0, call('ZCOUNT', base, low, '(' .. ARGV[3]), sids[#sids] or '', table.concat(out), #sids})
+return done({0, total, sids[#sids] or '', table.concat(out), #sids})

@@ -6,53 +6,38 @@
 -- ARGV[5]  1 for newest first
 -- ARGV[6]  id to begin behind, '' for none
 -- ARGV[7]  login to begin at, ms, '' for the end of the range
--- ARGV[8]  how many
+-- ARGV[8]  how many are looked at
 -- ARGV[9]  1 if sessions of invisible users are left out
 -- ARGV[10] how many due sessions are ended at most; 0 leaves them
--- reply    {more due, count, ids packed, hidden ids packed}; fewer ids than
---          asked for at the end
--- cost     O(log n + how many), and O(sessions) of invisible users
+-- reply    {more due, count, ids packed, id to go on behind or '' at the end}
+-- cost     O(log n + how many)
 
 local budget = tonumber(ARGV[10])
 if budget > 0 and drainDue(budget) >= budget then return done({1, 0, '', ''}) end
-local order, low, high, down = key(ARGV[2]), ARGV[3], '(' .. ARGV[4], ARGV[5] == '1'
-local count, hidden, skip = call('ZCOUNT', order, low, high), {}, {}
-if ARGV[9] == '1' then
-  for _, user in ipairs(call('SMEMBERS', key('hidden'))) do
-    for _, sid in ipairs(call('ZRANGE', key('u:' .. user), 0, -1)) do
-      local login = tonumber(call('ZSCORE', order, sid) or -1)
-      if login >= tonumber(low) and login < tonumber(ARGV[4]) then
-        hidden[#hidden + 1] = sid
-        skip[sid] = true
-      end
-    end
-  end
-end
+local order, low, high, down = key(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
+local behind, from, most, public = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9] == '1'
 
-local behind, want, offset, out = ARGV[6], tonumber(ARGV[8]), 0, {}
-local from = ARGV[7]
-if behind ~= '' then from = num(struct.unpack('>I6', behind)) end
-if from ~= '' then
-  if down then
-    if tonumber(from) < tonumber(ARGV[4]) then high = from end
-  elseif tonumber(from) > tonumber(low) then
-    low = from
-  end
+-- first is the rank at which the range begins, rank that at which this part does.
+local count, first = call('ZCOUNT', order, low, '(' .. ARGV[4]), nil
+if down then
+  first = call('ZCOUNT', order, high, '+inf')
+else
+  first = call('ZCOUNT', order, '-inf', '(' .. ARGV[3])
 end
-while want > 0 do
-  local ask, chunk = want + 4, nil
-  if down then
-    chunk = call('ZREVRANGEBYSCORE', order, high, low, 'LIMIT', offset, ask)
-  else
-    chunk = call('ZRANGEBYSCORE', order, low, high, 'LIMIT', offset, ask)
-  end
-  for _, sid in ipairs(chunk) do
-    if want > 0 and not skip[sid] and (behind == '' or (down and isBefore(sid, behind)) or (not down and isBefore(behind, sid))) then
-      out[#out + 1] = sid
-      want = want - 1
-    end
-  end
-  if #chunk < ask then break end
-  offset = offset + ask
+local rank = first
+if behind ~= '' then
+  rank = rankBehind(order, down, num(struct.unpack('>I6', behind)), behind)
+elseif from and down then
+  rank = call('ZCOUNT', order, '(' .. ARGV[7], '+inf')
+elseif from then
+  rank = call('ZCOUNT', order, '-inf', '(' .. ARGV[7])
 end
-return done({0, count - #hidden, table.concat(out), table.concat(hidden)})
+rank = math.max(first, rank)
+local last = math.min(first + count, rank + most) - 1
+local sids = rangeOf(order, down, rank, last)
+local place = last + 1 < first + count and sids[#sids] or ''
+if public then
+  count = count - call('ZCOUNT', key('veiled:' .. ARGV[2]), low, '(' .. ARGV[4])
+  sids = unveiled(sids)
+end
+return done({0, count, table.concat(sids), place})

@@ -58,13 +58,11 @@ local function hear(users)
   for i = 1, #users do
     add[2 * i - 1], add[2 * i] = sec, users[i]
   end
-  if presence == 0 then
-    call('ZADD', seen, 'GT', unpack(add))
-    return
-  end
   local line = since(announced)
-  local before = call('ZMSCORE', seen, unpack(users))
+  local before = presence == 1 and call('ZMSCORE', seen, unpack(users))
   call('ZADD', seen, 'GT', unpack(add))
+  if anyHidden() then call('ZADD', key('hidden'), 'XX', 'GT', unpack(add)) end
+  if presence == 0 then return end
   for i = 1, #users do
     local last = tonumber(before[i] or 0)
     if last < line or last < silent then comesBack(users[i], last) end
@@ -86,6 +84,7 @@ local function hide(user, cause)
   end
   call('SREM', key('told'), user)
   call('ZADD', key('seen'), -last, user)
+  if anyHidden() then call('ZADD', key('hidden'), 'XX', -last, user) end
 end
 
 -- settleUser announces what is due of one user, so that something else can be

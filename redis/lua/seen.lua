@@ -9,8 +9,8 @@
 
 local scores = call('ZMSCORE', key('seen'), unpack(ARGV, 5))
 if ARGV[4] == '1' then
-  for i, hidden in ipairs(call('SMISMEMBER', key('hidden'), unpack(ARGV, 5))) do
-    if hidden == 1 then
+  for i, hidden in ipairs(call('ZMSCORE', key('hidden'), unpack(ARGV, 5))) do
+    if hidden then
       local frozen = call('HGET', key('user:' .. ARGV[4 + i]), 'frozen')
       scores[i] = frozen and '-' .. frozen
     end

@@ -26,7 +26,11 @@ local function open(sid, blob)
   return s
 end
 
-local function idleName(s) return s.late and 'late' or num(s.idle) end
+-- Sessions of one idle timeout stand in one order. Past so many timeouts those of
+-- others stand together, as the late ones do, and by deadline among the odd.
+local mostIdles = 64
+
+local function idleName(s) return (s.late and 'late') or (s.odd and 'odd') or num(s.idle) end
 local function idleKey(s) return key('idle:' .. idleName(s)) end
 
 -- read reads a session whose end has not been written; nil if there is none.
@@ -34,7 +38,12 @@ local function read(sid)
   local blob = call('GET', key('s:' .. sid))
   if not blob then return nil end
   local s = open(sid, blob)
-  s.seen = tonumber(call('ZSCORE', idleKey(s), sid) or s.login)
+  s.seen = tonumber(call('ZSCORE', idleKey(s), sid) or nil)
+  if not s.seen then
+    s.seen = tonumber(call('ZSCORE', key('idle:odd'), sid) or nil)
+    s.odd = s.seen ~= nil
+    s.seen = s.seen or s.login
+  end
   return s
 end
 
@@ -93,18 +102,68 @@ end
 local function index(s, command)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then
-      local name = key('by:' .. field .. ':' .. value)
-      if command == 'ZADD' then call('ZADD', name, s.login, s.id) else call('ZREM', name, s.id) end
+      local name = 'by:' .. field .. ':' .. value
+      if command == 'ZADD' then call('ZADD', key(name), s.login, s.id) else call('ZREM', key(name), s.id) end
     end
   end
+end
+
+-- Sessions of invisible users stand in the orders by login as all do, and once
+-- more in those of their own, so that what the public is shown can be counted.
+local function veil(s)
+  call('ZADD', key('veiled:login'), s.login, s.id)
+  for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
+    if value ~= '' then call('ZADD', key('veiled:by:' .. field .. ':' .. value), s.login, s.id) end
+  end
+end
+
+local function unveil(s)
+  if call('ZREM', key('veiled:login'), s.id) == 0 then return end
+  for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
+    if value ~= '' then call('ZREM', key('veiled:by:' .. field .. ':' .. value), s.id) end
+  end
+end
+
+-- isVeiled tells for each of some sessions whether it is one of them.
+local function isVeiled(sids)
+  local name = key('veiled:login')
+  if #sids == 0 or call('EXISTS', name) == 0 then return {} end
+  return call('ZMSCORE', name, unpack(sids))
+end
+
+-- unveiled returns those of some sessions that are none of them.
+local function unveiled(sids)
+  local out, veiled = {}, isVeiled(sids)
+  for i, sid in ipairs(sids) do
+    if not veiled[i] then out[#out + 1] = sid end
+  end
+  return out
+end
+
+local idlesKnown = {} -- timeouts that this script has entered
+
+-- enterIdle enters the timeout of a session, or makes it an odd one.
+local function enterIdle(s)
+  local name = idleName(s)
+  if idlesKnown[name] then return end
+  if call('SADD', key('idles'), name) == 1 and not (s.late or s.odd) and call('SCARD', key('idles')) > mostIdles then
+    call('SREM', key('idles'), name)
+    s.odd = true
+    return enterIdle(s)
+  end
+  idlesKnown[name] = true
 end
 
 -- place makes a session stand in the order of signs of life, and among the
 -- absolute ends.
 local function place(s)
+  enterIdle(s)
   call('ZADD', idleKey(s), s.seen, s.id)
-  call('SADD', key('idles'), idleName(s))
-  if s.late then call('ZADD', key('late'), s.late, s.id) end
+  if s.late then
+    call('ZADD', key('late'), s.late, s.id)
+  elseif s.odd then
+    call('ZADD', key('odd'), s.seen + s.idle, s.id)
+  end
   if s.life > 0 then call('ZADD', key('ends'), s.login + s.life, s.id) else call('ZREM', key('ends'), s.id) end
 end
 
@@ -112,6 +171,7 @@ end
 local function displace(s)
   call('ZREM', idleKey(s), s.id)
   if s.late then call('ZREM', key('late'), s.id) end
+  if s.odd then call('ZREM', key('odd'), s.id) end
 end
 
 -- store stores a session that begins, with its indexes.
@@ -122,6 +182,7 @@ local function store(s)
   call('ZADD', key('u:' .. s.user), s.login, s.id)
   if s.deviceID ~= '' then call('HSET', key('d:' .. s.user), s.deviceID, s.id) end
   index(s, 'ZADD')
+  if invisible(s.user) then veil(s) end
   place(s)
 end
 
@@ -166,6 +227,7 @@ local function finish(s, t, cause, reason, actor, bare)
   call('ZREM', key('u:' .. s.user), s.id)
   if s.deviceID ~= '' and call('HGET', key('d:' .. s.user), s.deviceID) == s.id then call('HDEL', key('d:' .. s.user), s.deviceID) end
   index(s, 'ZREM')
+  unveil(s)
   remember(s, t, cause, reason or '', actor or '', bare)
   emit('log', SESSION_ENDED, bare and '' or s.user, {
     at = t, sid = s.id, cause = cause, reason = reason, actor = actor,
@@ -222,8 +284,8 @@ local function drain(budget)
   for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
     if n >= budget then return n end
     local name = key('idle:' .. idle)
-    if idle == 'late' then
-      take(call('ZRANGEBYSCORE', key('late'), '-inf', line, 'LIMIT', 0, budget - n))
+    if idle == 'late' or idle == 'odd' then
+      take(call('ZRANGEBYSCORE', key(idle), '-inf', line, 'LIMIT', 0, budget - n))
     else
       take(call('ZRANGEBYSCORE', name, '-inf', line - idle, 'LIMIT', 0, budget - n))
     end

@@ -28,7 +28,14 @@ local function mend()
   local day, sec = 86400000, math.floor(at / 1000)
   local function bring(name, from, to, score)
     local wrong = call('ZRANGEBYSCORE', name, from, to, 'LIMIT', 0, budget)
-    for _, member in ipairs(wrong) do call('ZADD', name, score, member) end
+    for _, member in ipairs(wrong) do
+      call('ZADD', name, score, member)
+      if name == key('seen') and anyHidden() then call('ZADD', key('hidden'), 'XX', score, member) end
+      if name == key('idle:odd') then
+        local s = read(member)
+        if s then place(s) end
+      end
+    end
     if #wrong > 0 then more = 1 end
   end
   bring(key('seen'), '(' .. num(sec + day / 1000), '+inf', num(sec))

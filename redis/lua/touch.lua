@@ -10,7 +10,7 @@
 local function follow(s, policy)
   if policy.idle == s.idle and policy.life == s.life and not s.late then return end
   displace(s)
-  s.idle, s.life, s.late = policy.idle, policy.life, nil
+  s.idle, s.life, s.late, s.odd = policy.idle, policy.life, nil, nil
   s.blob = pack(s)
   call('SET', key('s:' .. s.id), s.blob)
 end

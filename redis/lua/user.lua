@@ -2,12 +2,14 @@
 --
 -- ARGV[2]   user
 -- ARGV[3…]  field, value, …: kind, name, invisible (0 or 1)
--- reply     {kind, name, invisible}, each false if never set
--- cost      O(1)
+-- reply     {kind, name, invisible, 1 if sessions of the user have to follow},
+--           each of the first three false if never set
+-- cost      O(log n)
 
 local user = ARGV[2]
 local name = key('user:' .. user)
 local before = invisible(user)
+local left = false
 advance()
 for i = 3, #ARGV, 2 do
   if ARGV[i] ~= 'invisible' then
@@ -20,16 +22,18 @@ for i = 3, #ARGV, 2 do
     local online = settleUser(user)
     local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
     if before then
-      call('SREM', key('hidden'), user)
+      makeVisible(user)
       call('HDEL', name, 'frozen')
     else
-      call('SADD', key('hidden'), user)
+      makeInvisible(user)
       call('HSET', name, 'frozen', math.abs(last))
     end
+    call('HDEL', name, 'veil') -- all sessions follow, from the first on
+    left = veilSome(user, 32)
     if online then
       emit('pres', before and USER_ONLINE or USER_OFFLINE, user, {audience = FOR_PUBLIC})
     end
   end
 end
 local r = call('HMGET', name, 'kind', 'name')
-return done({r[1], r[2], invisible(user) and 1 or 0})
+return done({r[1], r[2], invisible(user) and 1 or 0, left and 1 or 0})
