@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
 )
@@ -83,13 +82,13 @@ func (e *Engine) Changed(ctx context.Context, cursor string, limit int) ([]rollc
 }
 
 func (e *Engine) changedFields(ctx context.Context, part int) ([]string, error) {
-	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed { return e.client.B().Hkeys().Key(e.of(part, "changed")).Build() }))
-	if err != nil {
-		return nil, err
-	}
-	fields, err := msg.AsStrSlice()
+	var fields []string
+	err := e.eachField(ctx, "changed", []int{part}, func(_ int, field, _ string) error {
+		fields = append(fields, field)
+		return nil
+	})
 	slices.Sort(fields)
-	return fields, err
+	return slices.Compact(fields), err
 }
 
 // changedIn lists maps of one month of a kind in one partition, and where the
@@ -218,27 +217,29 @@ func (e *Engine) Settle(ctx context.Context, all []rollcall.MonthMap) (int, erro
 
 // HotDays implements [rollcall.Archival].
 func (e *Engine) HotDays(ctx context.Context) ([]rollcall.Departure, error) {
-	calls := make([]call, len(e.roots))
-	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "days")).Build() })
+	type inPart struct {
+		part  int
+		field string
 	}
-	messages, err := e.do(ctx, 0, calls...)
+	found := make(map[inPart]int)
+	err := e.eachField(ctx, "days", e.allParts(), func(p int, field, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return damaged("the days")
+		}
+		found[inPart{p, field}] = n // once, though a step may tell of it again
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	counts := make(map[kindDay]int)
-	for _, msg := range messages {
-		fields, err := msg.AsIntMap()
+	for at, n := range found {
+		of, err := splitDay(at.field)
 		if err != nil {
-			return nil, damaged("the days")
+			return nil, err
 		}
-		for field, n := range fields {
-			of, err := splitDay(field)
-			if err != nil {
-				return nil, err
-			}
-			counts[of] += int(n)
-		}
+		counts[of] += n
 	}
 	order := slices.SortedFunc(maps.Keys(counts), func(a, b kindDay) int {
 		return cmp.Or(strings.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day))

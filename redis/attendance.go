@@ -17,7 +17,7 @@ import (
 )
 
 // markStep bounds the marks of one script.
-const markStep = 500
+const markStep = 200
 
 // Mark implements [rollcall.Attendance].
 func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
@@ -45,79 +45,93 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 // gets another first day, for which the archive is asked if they have marks
 // there.
 func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (n int, err error) {
-	type pending struct {
-		marks []rollcall.Mark
-		asks  *unmarkAsks
-	}
-	var rest []pending
+	var rest []*unmarking
 	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark, "", "0"), marks, func(some []int, msg rueidis.RedisMessage) error {
-		c, asks, err := readUnmarked(msg)
-		n += c
-		if asks != nil {
-			p := pending{asks: asks}
-			for _, i := range some {
-				p.marks = append(p.marks, marks[i])
-			}
-			rest = append(rest, p)
+		u := &unmarking{}
+		for _, i := range some {
+			u.marks = append(u.marks, marks[i])
 		}
-		return err
+		if err := u.read(msg); err != nil {
+			return err
+		}
+		n += u.taken
+		if u.done < len(u.marks) {
+			rest = append(rest, u)
+		}
+		return nil
 	})
-	for _, p := range rest {
+	for _, u := range rest {
 		if err != nil {
 			break
 		}
-		var c int
-		c, err = e.unmarkAsking(ctx, at, p.marks, p.asks)
-		n += c
+		n -= u.taken
+		err = e.unmarkRest(ctx, at, u)
+		n += u.taken
 	}
 	return n, err
 }
 
-// unmarkAsks is what unmark.lua wants to be told first.
-type unmarkAsks struct {
-	recalls string // as it stands
-	users   []string
+// unmarking takes marks of one partition back.
+type unmarking struct {
+	marks   []rollcall.Mark
+	done    int // that many of them have been
+	taken   int // and as many of these were there
+	recalls string
+	users   map[string]bool // of whom the archive has to be asked
 }
 
-// readUnmarked reads what unmark.lua answers.
-func readUnmarked(msg rueidis.RedisMessage) (n int, asks *unmarkAsks, err error) {
+// read reads what unmark.lua answers.
+func (u *unmarking) read(msg rueidis.RedisMessage) error {
 	reply, err := msg.AsStrSlice()
 	if err != nil || len(reply) < 2 {
-		return 0, nil, damaged("an answer about marks")
+		return damaged("an answer about marks")
 	}
 	if reply[0] == "0" {
-		return 0, &unmarkAsks{reply[1], reply[2:]}, nil
+		u.recalls = reply[1]
+		if u.users == nil {
+			u.users = make(map[string]bool)
+		}
+		for _, user := range reply[2:] {
+			u.users[user] = true
+		}
+		return nil
 	}
-	n, err = strconv.Atoi(reply[1])
-	return n, nil, err
+	if len(reply) != 3 {
+		return damaged("an answer about marks")
+	}
+	taken, err1 := strconv.Atoi(reply[1])
+	done, err2 := strconv.Atoi(reply[2])
+	if err1 != nil || err2 != nil {
+		return damaged("an answer about marks")
+	}
+	u.taken, u.done = u.taken+taken, u.done+done
+	return nil
 }
 
-// unmarkAsking takes marks of one partition back, having asked the archive for
-// what has to be known.
-func (e *Engine) unmarkAsking(ctx context.Context, at time.Time, marks []rollcall.Mark, asks *unmarkAsks) (n int, err error) {
-	users := make(map[string]bool)
-	for {
-		for _, u := range asks.users {
-			users[u] = true
-		}
+// unmarkRest goes on until all is done, having asked the archive for what has to be
+// known.
+func (e *Engine) unmarkRest(ctx context.Context, at time.Time, u *unmarking) error {
+	for u.done < len(u.marks) {
 		var archived []string
-		for u := range users {
-			if archived, err = e.archivedFirsts(ctx, archived, u, marks); err != nil {
-				return 0, err
+		var err error
+		for user := range u.users {
+			if archived, err = e.archivedFirsts(ctx, archived, user, u.marks); err != nil {
+				return err
 			}
 		}
-		args := append([]string{asks.recalls, strconv.Itoa(len(archived) / 3)}, archived...)
-		for _, m := range marks {
+		args := append([]string{u.recalls, strconv.Itoa(len(archived) / 3)}, archived...)
+		for _, m := range u.marks[u.done:] {
 			args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
 		}
-		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(marks[0].User), &e.scripts.unmark, args...))
+		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(u.marks[0].User), &e.scripts.unmark, args...))
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if n, asks, err = readUnmarked(msg); err != nil || asks == nil {
-			return n, err
+		if err := u.read(msg); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // archivedFirsts appends, for unmark.lua, the first days that the archive has of
@@ -188,20 +202,39 @@ func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rol
 	return nil
 }
 
+// attendedStep is about how many days of a user one script looks at.
+const attendedStep = 1000
+
 // Days implements [rollcall.Attendance].
 func (e *Engine) Days(ctx context.Context, user, kind string, r rollcall.DayRange) ([]rollcall.Day, error) {
-	msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.attended, user, kind, fmt.Sprint(int32(r.From)), fmt.Sprint(int32(r.To))))
-	if err != nil {
-		return nil, err
-	}
-	days, err := msg.AsIntSlice()
-	if err != nil {
-		return nil, damaged("the days of a user")
-	}
-	slices.Sort(days)
+	days, err := e.attended(ctx, user, kind, r)
 	var out []rollcall.Day
-	for _, d := range slices.Compact(days) {
-		out = append(out, rollcall.Day(d))
+	for _, d := range days {
+		out = append(out, d.day)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
+// attended returns the days of a user here, by kind.
+func (e *Engine) attended(ctx context.Context, user, kind string, r rollcall.DayRange) (out []kindDay, err error) {
+	for from := fmt.Sprint(int32(r.From)); from != ""; {
+		msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.attended, user, kind, from, fmt.Sprint(int32(r.To)), strconv.Itoa(attendedStep)))
+		if err != nil {
+			return nil, err
+		}
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply)%2 != 1 {
+			return nil, damaged("the days of a user")
+		}
+		from = reply[0]
+		for i := 1; i < len(reply); i += 2 {
+			day, err := strconv.Atoi(reply[i+1])
+			if err != nil {
+				return nil, damaged("the days of a user")
+			}
+			out = append(out, kindDay{reply[i], rollcall.Day(day)})
+		}
 	}
 	return out, nil
 }
@@ -223,39 +256,31 @@ func (e *Engine) Span(ctx context.Context, kind string) (rollcall.DayRange, bool
 	return e.spanOfFields(ctx, kind, "days")
 }
 
-// spanOfFields is the span of the days of a kind, or of all, that hashes of the
-// partitions have as fields.
-func (e *Engine) spanOfFields(ctx context.Context, kind string, hashes ...string) (r rollcall.DayRange, found bool, err error) {
-	var calls []call
-	for p := range e.roots {
-		for _, h := range hashes {
-			calls = append(calls, plain(func() rueidis.Completed { return e.client.B().Hkeys().Key(e.of(p, h)).Build() }))
-		}
+// spanOfFields is the span of the days of a kind, or of all, that indexes of the
+// partitions have.
+func (e *Engine) spanOfFields(ctx context.Context, kind string, indexes ...string) (r rollcall.DayRange, found bool, err error) {
+	messages, err := e.everywhere(ctx, 0, &e.scripts.span, append([]string{kind}, indexes...)...)
+	if err != nil {
+		return r, false, err
 	}
-	messages, err := e.do(ctx, 0, calls...)
 	for _, msg := range messages {
-		fields, err := msg.AsStrSlice()
-		if err != nil {
+		span, err := msg.AsIntSlice()
+		if err != nil || (len(span) != 0 && len(span) != 2) {
 			return r, false, damaged("the days")
 		}
-		for _, f := range fields {
-			of, err := splitDay(f)
-			if err != nil {
-				return r, false, err
-			}
-			if kind != "" && of.kind != kind {
-				continue
-			}
-			if !found || of.day < r.From {
-				r.From = of.day
-			}
-			if !found || of.day > r.To {
-				r.To = of.day
-			}
-			found = true
+		if len(span) == 0 {
+			continue
 		}
+		first, last := rollcall.Day(span[0]), rollcall.Day(span[1])
+		if !found || first < r.From {
+			r.From = first
+		}
+		if !found || last > r.To {
+			r.To = last
+		}
+		found = true
 	}
-	return r, found, err
+	return r, found, nil
 }
 
 // daySets are the sets of users of one partition by day, of a kind or of all:
@@ -265,26 +290,25 @@ type daySets map[int32]*roaring.Bitmap
 // Set implements [dayset.Source].
 func (s daySets) Set(day int32) *roaring.Bitmap { return s[day] }
 
-// readDays reads days and their sets.
-func readDays(reply []rueidis.RedisMessage) (daySets, error) {
+// read adds days and their sets.
+func (s daySets) read(reply []rueidis.RedisMessage) error {
 	if len(reply)%2 != 0 {
-		return nil, damaged("the days")
+		return damaged("the days")
 	}
-	sets := make(daySets)
 	for i := 0; i < len(reply); i += 2 {
 		day, err := reply[i].AsInt64()
 		packed, err2 := reply[i+1].ToString()
 		if err != nil || err2 != nil {
-			return nil, damaged("the days")
+			return damaged("the days")
 		}
 		set := readSet(packed)
-		if have := sets[int32(day)]; have != nil {
+		if have := s[int32(day)]; have != nil {
 			have.Or(set)
 		} else {
-			sets[int32(day)] = set
+			s[int32(day)] = set
 		}
 	}
-	return sets, nil
+	return nil
 }
 
 // readSet reads one set: see set.lua.

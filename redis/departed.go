@@ -219,8 +219,8 @@ func (e *Engine) misses(ctx context.Context, part int, of kindDay) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	here, err := readPartDays(messages[0])
-	if err != nil {
+	var here partDays
+	if _, err := here.read(messages[0]); err != nil {
 		return false, err
 	}
 	firsts, _ := messages[1].ToString() // nil if there is none

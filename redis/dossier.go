@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,10 +13,10 @@ import (
 )
 
 // dossier reads what dossier.lua tells of one user.
-func (x *exporting) dossier(user string, msg rueidis.RedisMessage) (rollcall.Dossier, error) {
+func (x *exporting) dossier(ctx context.Context, user string, msg rueidis.RedisMessage) (rollcall.Dossier, error) {
 	d := rollcall.Dossier{User: user}
 	f, err := msg.ToArray()
-	if err != nil || len(f) != 11 {
+	if err != nil || (len(f) != 7 && len(f) != 11) {
 		return d, damaged("the answer to an export")
 	}
 	d.Kind, _ = f[0].ToString() // nil if it was never set
@@ -32,27 +33,106 @@ func (x *exporting) dossier(user string, msg rueidis.RedisMessage) (rollcall.Dos
 		d.Gone = sec < 0
 		d.LastSeen = timeOfSec(int64(max(sec, -sec)))
 	}
-	friends, err := f[6].AsZScores()
-	if err != nil {
-		return d, damaged("a list of friends")
-	}
-	for _, s := range friends {
-		d.Friends = append(d.Friends, rollcall.Friend{User: s.Member, Since: timeOf(int64(s.Score))})
-	}
-	slices.SortFunc(d.Friends, func(a, b rollcall.Friend) int { return strings.Compare(a.User, b.User) })
-	if d.Sessions, err = liveOf(f[7]); err != nil {
-		return d, err
-	}
-	if d.Ended, err = x.endedOf(f[8]); err != nil {
-		return d, err
-	}
-	away, err := f[10].AsInt64()
+	away, err := f[6].AsInt64()
 	if err != nil {
 		return d, damaged("where a user's marks are")
 	}
 	d.Archived = away == 1
-	err = x.daysOf(&d, f[5], f[9])
+	if len(f) == 7 {
+		err = x.readLarge(ctx, &d)
+	} else {
+		err = x.readLists(&d, f)
+	}
+	for _, ban := range x.bans.of[user] {
+		d.Bans = append(d.Bans, rollcall.KeptBan{Ban: ban, Home: uint16(rollcall.HashUser(user)), Bits: 16})
+	}
+	slices.SortFunc(d.Friends, func(a, b rollcall.Friend) int { return strings.Compare(a.User, b.User) })
+	slices.SortFunc(d.Sessions, compareKept)
+	slices.SortFunc(d.Ended, compareKept)
+	for _, days := range d.Days {
+		slices.Sort(days)
+	}
 	return d, err
+}
+
+// readLists reads the lists of an answer.
+func (x *exporting) readLists(d *rollcall.Dossier, f []rueidis.RedisMessage) error {
+	friends, err := f[7].AsZScores()
+	if err != nil {
+		return damaged("a list of friends")
+	}
+	for _, s := range friends {
+		d.Friends = append(d.Friends, rollcall.Friend{User: s.Member, Since: timeOf(int64(s.Score))})
+	}
+	if d.Sessions, err = liveOf(f[8]); err != nil {
+		return err
+	}
+	if d.Ended, err = x.endedOf(f[9]); err != nil {
+		return err
+	}
+	return x.daysOf(d, f[5], f[10])
+}
+
+// mineStep is how many sessions of one user a script reads.
+const mineStep = 200
+
+// readLarge reads in steps what is known of a user of whom one script cannot tell.
+func (x *exporting) readLarge(ctx context.Context, d *rollcall.Dossier) error {
+	list, err := x.e.friendsOf(ctx, x.at.UnixMilli(), d.User)
+	if err != nil {
+		return err
+	}
+	d.Friends = list.friends
+	for _, order := range []string{"u", "e"} {
+		err := x.e.eachOf(ctx, x.at.UnixMilli(), d.User, order, func(r *record) {
+			if order == "e" {
+				x.met[idText(r.ID)] = true
+				d.Ended = append(d.Ended, r.kept())
+			} else {
+				d.Sessions = append(d.Sessions, r.kept())
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	days, err := x.e.attended(ctx, d.User, "", ever)
+	for _, day := range days {
+		if d.Days == nil {
+			d.Days = make(map[string][]rollcall.Day)
+		}
+		d.Days[day.kind] = append(d.Days[day.kind], day.day)
+	}
+	return err
+}
+
+// eachOf hands on a user's sessions in steps: those that live, or those that ended.
+func (e *Engine) eachOf(ctx context.Context, now int64, user, order string, each func(*record)) error {
+	for at, behind := "", ""; ; {
+		msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.mine, user, order, at, behind, strconv.Itoa(mineStep)))
+		if err != nil {
+			return err
+		}
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) < 2 {
+			return damaged("a list of sessions")
+		}
+		at, _ = reply[0].ToString()
+		behind, _ = reply[1].ToString()
+		for _, m := range reply[2:] {
+			r, err := unpackFound(m)
+			if rollcall.CodeOf(err) == rollcall.CodeNotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			each(&r)
+		}
+		if behind == "" {
+			return nil
+		}
+	}
 }
 
 func liveOf(msg rueidis.RedisMessage) ([]rollcall.KeptSession, error) {
@@ -68,7 +148,6 @@ func liveOf(msg rueidis.RedisMessage) ([]rollcall.KeptSession, error) {
 		}
 		out = append(out, r.kept())
 	}
-	slices.SortFunc(out, compareKept)
 	return out, nil
 }
 
@@ -96,7 +175,6 @@ func (x *exporting) endedOf(msg rueidis.RedisMessage) ([]rollcall.KeptSession, e
 		x.met[list[i]] = true
 		out = append(out, r.kept())
 	}
-	slices.SortFunc(out, compareKept)
 	return out, nil
 }
 
@@ -126,9 +204,6 @@ func (x *exporting) daysOf(d *rollcall.Dossier, number, fresh rueidis.RedisMessa
 			d.Days = make(map[string][]rollcall.Day)
 		}
 		d.Days[field[:i]] = append(d.Days[field[:i]], rollcall.Day(day))
-	}
-	for _, days := range d.Days {
-		slices.Sort(days)
 	}
 	return nil
 }

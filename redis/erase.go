@@ -12,7 +12,8 @@ import (
 
 // Steps of an erasure.
 const (
-	redactStep = 1000
+	redactStep = 1000 // events one script looks for the user in
+	numberStep = 500  // days and months one script takes marks out of
 )
 
 // Erase implements [rollcall.Users]. What the user's partition holds goes in one
@@ -47,6 +48,8 @@ func (e *Engine) forget(ctx context.Context, now int64, part int, user string, k
 		switch status, _ := msg.ToString(); status {
 		case "ok":
 			return nil
+		case "marks":
+			return e.giveBack(ctx, now, part)
 		case "more":
 		case "cutoff":
 			if _, _, err := e.drain(ctx, now, part, "", user); err != nil {
@@ -56,6 +59,20 @@ func (e *Engine) forget(ctx context.Context, now int64, part int, user string, k
 			return damaged("the answer to an erasure")
 		}
 	}
+}
+
+// giveBack takes the marks of erased users out of a partition.
+func (e *Engine) giveBack(ctx context.Context, now int64, part int) error {
+	for left := int64(1); left > 0; {
+		msg, err := e.one(ctx, now, in(part, &e.scripts.numbers, strconv.Itoa(numberStep)))
+		if err != nil {
+			return err
+		}
+		if left, err = msg.AsInt64(); err != nil {
+			return damaged("a count")
+		}
+	}
+	return nil
 }
 
 // unname removes the user from every list of friends, and empties their own.

@@ -32,21 +32,22 @@ type partDays struct {
 const rereads = 10
 
 // eachDays hands the sets of the days in a range to fn, partition by partition:
-// what is here, and what the archive has of days that departed.
+// what is here, and what the archive has of days that departed. Of many days the
+// sets are read one after the other.
 func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn func(part int, d partDays) error) error {
 	from, to = max(from, math.MinInt32), min(to, math.MaxInt32)
-	days := func(p int) call { return in(p, &e.scripts.days, kind, fmt.Sprint(from), fmt.Sprint(to)) }
+	days := func(p int, from string) call { return in(p, &e.scripts.days, kind, from, fmt.Sprint(to)) }
 	for first := 0; first < len(e.roots); first += abreast {
 		var calls []call
 		for p := first; p < min(first+abreast, len(e.roots)); p++ {
-			calls = append(calls, days(p))
+			calls = append(calls, days(p, fmt.Sprint(from)))
 		}
 		messages, err := e.do(ctx, 0, calls...)
 		if err != nil {
 			return err
 		}
 		for i, msg := range messages {
-			d, err := e.whole(ctx, first+i, msg, days)
+			d, err := e.whole(ctx, first+i, fmt.Sprint(from), msg, days)
 			if err != nil {
 				return err
 			}
@@ -58,10 +59,17 @@ func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn f
 	return nil
 }
 
-// whole reads what a partition answered and adds what is in the archive.
-func (e *Engine) whole(ctx context.Context, part int, msg rueidis.RedisMessage, days func(part int) call) (partDays, error) {
+// whole reads what a partition answered, and the days behind it, and adds what is
+// in the archive.
+func (e *Engine) whole(ctx context.Context, part int, from string, msg rueidis.RedisMessage, days func(part int, from string) call) (partDays, error) {
 	for try := 0; ; try++ {
-		d, err := readPartDays(msg)
+		var d partDays
+		next, err := d.read(msg)
+		for err == nil && next != "" {
+			if msg, err = e.one(ctx, 0, days(part, next)); err == nil {
+				next, err = d.read(msg)
+			}
+		}
 		if err != nil {
 			return d, err
 		}
@@ -72,28 +80,36 @@ func (e *Engine) whole(ctx context.Context, part int, msg rueidis.RedisMessage, 
 		if try == rereads {
 			return d, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "days leave for the archive and come back all the time"}
 		}
-		if msg, err = e.one(ctx, 0, days(part)); err != nil {
+		if msg, err = e.one(ctx, 0, days(part, from)); err != nil {
 			return d, err
 		}
 	}
 }
 
-// readPartDays reads what days.lua answers.
-func readPartDays(msg rueidis.RedisMessage) (d partDays, err error) {
+// read adds what days.lua answers, and returns the day to go on at, "" at the end.
+func (d *partDays) read(msg rueidis.RedisMessage) (next string, err error) {
 	reply, err := msg.ToArray()
-	if err != nil || len(reply) < 3 {
-		return d, damaged("the days")
+	if err != nil || len(reply) < 4 {
+		return "", damaged("the days")
 	}
-	for i, n := range []*int64{&d.marks, &d.recalls} {
-		if *n, err = reply[i].AsInt64(); err != nil {
-			return d, damaged("the days")
-		}
+	marks, err1 := reply[0].AsInt64()
+	recalls, err2 := reply[1].AsInt64()
+	if err1 != nil || err2 != nil {
+		return "", damaged("the days")
 	}
-	if d.left, err = readLeaves(reply[2]); err != nil {
-		return d, err
+	if d.sets == nil { // figures made of all are right if no mark came in since
+		d.sets, d.marks = make(daySets), marks
 	}
-	d.sets, err = readDays(reply[3:])
-	return d, err
+	d.recalls = recalls
+	left, err := readLeaves(reply[2])
+	if err != nil {
+		return "", err
+	}
+	d.left = append(d.left, left...)
+	if next, err = reply[3].ToString(); err != nil {
+		return "", damaged("the days")
+	}
+	return next, d.sets.read(reply[4:])
 }
 
 var periodOf = map[rollcall.Period]dayset.Period{
@@ -296,6 +312,7 @@ func (e *Engine) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.P
 			last = activePlace{p, n}
 		}
 		users, err := e.usersOf(ctx, p, numbers)
+		users = slices.DeleteFunc(users, func(u string) bool { return u == "" }) // erased just now
 		page.Items = append(page.Items, users...)
 		return err
 	})

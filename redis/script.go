@@ -31,10 +31,11 @@ type scripts struct {
 	edges, loosen, foresee, name, befriend            script
 	stage, swap                                       script
 	unfriend, disown, loose, unname, tidy             script
-	mark, unmark, days, attended, allHot              script
+	mark, unmark, days, attended, allHot, numbers     script
+	span                                              script
 	closed, close, maps, settle, depart, readmit      script
 	announce, back, changed, recopy                   script
-	sets, dossier, enter                              script
+	sets, dossier, mine, enter                        script
 	page, narrow, recent                              script
 	hidden, unvisit, kindUse                          script
 	stamp, sweep, visit, visitors                     script
@@ -45,7 +46,7 @@ type scripts struct {
 // files names the files that each script is put together from.
 func (s *scripts) files() map[*script]string {
 	return map[*script]string{
-		&s.begin:    "env bytes event presence session day policy begin",
+		&s.begin:    "env bytes event presence session line day policy begin",
 		&s.touch:    "env bytes event presence session policy touch",
 		&s.lookup:   "env event session lookup",
 		&s.change:   "env event session change",
@@ -62,7 +63,7 @@ func (s *scripts) files() map[*script]string {
 		&s.user:     "env bytes event presence session veil ofkind user",
 		&s.follow:   "env bytes event session veil follow",
 		&s.unban:    "env event unban",
-		&s.erase:    "env bytes event presence session veil cutoff day ofkind erase",
+		&s.erase:    "env bytes event presence session veil cutoff line day ofkind erase",
 		&s.redact:   "env redact",
 		&s.edges:    "env edge edges",
 		&s.loosen:   "env edge loosen",
@@ -76,28 +77,30 @@ func (s *scripts) files() map[*script]string {
 		&s.loose:    "env edge loose",
 		&s.unname:   "env unname",
 		&s.tidy:     "env tidy",
-		&s.mark:     "env day mark",
-		&s.unmark:   "env day unmark",
-		&s.days:     "env set days",
+		&s.mark:     "env line day mark",
+		&s.unmark:   "env line day unmark",
+		&s.days:     "env line set days",
 		&s.closed:   "env closed",
 		&s.close:    "env close",
-		&s.maps:     "env day maps",
+		&s.maps:     "env line day maps",
 		&s.changed:  "env set changed",
-		&s.recopy:   "env day recopy",
-		&s.settle:   "env day settle",
-		&s.depart:   "env day depart",
-		&s.readmit:  "env day readmit",
-		&s.back:     "env return",
-		&s.allHot:   "env day allhot",
+		&s.recopy:   "env line day recopy",
+		&s.settle:   "env line day settle",
+		&s.depart:   "env line day depart",
+		&s.readmit:  "env line day readmit",
+		&s.back:     "env line return",
+		&s.numbers:  "env line day numbers",
+		&s.span:     "env line span",
+		&s.allHot:   "env line day allhot",
 		&s.announce: "env event announce",
-		&s.attended: "env day attended",
+		&s.attended: "env line day attended",
 		&s.page:     "env bytes event presence session veil cutoff page",
 		&s.narrow:   "env bytes event presence session veil cutoff narrow",
 		&s.recent:   "env bytes event presence session veil cutoff recent",
 		&s.stamp:    "env stamp",
 		&s.drain:    "env bytes event presence session veil cutoff drain",
 		&s.due:      "env bytes event presence session veil cutoff due",
-		&s.sweep:    "env bytes event presence session veil cutoff sweep",
+		&s.sweep:    "env bytes event presence session veil cutoff line day sweep",
 		&s.visit:    "env visit",
 		&s.visitors: "env visitors",
 		&s.kinds:    "kinds",
@@ -107,9 +110,10 @@ func (s *scripts) files() map[*script]string {
 		&s.unclaim:  "unclaim",
 		&s.meta:     "meta",
 		&s.probe:    "probe",
-		&s.sets:     "env set sets",
-		&s.dossier:  "env event session day dossier",
-		&s.enter:    "env event session day ofkind import",
+		&s.mine:     "env bytes event session mine",
+		&s.sets:     "env line set sets",
+		&s.dossier:  "env event session line day dossier",
+		&s.enter:    "env event session line day ofkind import",
 	}
 }
 

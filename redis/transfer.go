@@ -1,6 +1,8 @@
 package redis
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"math/bits"
@@ -19,8 +21,9 @@ var _ rollcall.Transfer = (*Engine)(nil)
 
 // Steps of a transfer.
 const (
-	dossierStep = 100  // users one script tells of
-	scanStep    = 1000 // keys one SCAN looks at
+	dossierStep = 100    // users one script tells of at most
+	dossierCost = "4000" // what they may cost, in about microseconds
+	scanStep    = 1000   // keys one SCAN looks at
 )
 
 // Export implements [rollcall.Transfer]. Who is known is gathered from all keys
@@ -46,7 +49,8 @@ type exporting struct {
 	part  int
 	marks string
 	days  map[string]*roaring.Bitmap // kind:day
-	met   map[string]bool            // ban keys and ended sessions that stand in a dossier
+	bans  bansRead
+	met   map[string]bool // ban keys and ended sessions that stand in a dossier
 }
 
 // traces are what the keys of a partition tell: users, and sessions that ended.
@@ -102,11 +106,12 @@ func (x *exporting) run(ctx context.Context, found traces, visit func(rollcall.D
 	if err := x.readDays(ctx); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(found.users)), dossierStep) {
-		dossiers, err := x.read(ctx, some)
+	for users := slices.Sorted(maps.Keys(found.users)); len(users) > 0; {
+		dossiers, err := x.read(ctx, users[:min(len(users), dossierStep)])
 		if err != nil {
 			return err
 		}
+		users = users[len(dossiers):]
 		for _, d := range dossiers {
 			if d.IsEmpty() {
 				continue
@@ -145,99 +150,106 @@ func (x *exporting) gather(ctx context.Context, users map[string]struct{}) error
 			}
 		}
 	}
-	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(x.part, "bans")).Build() }))
+	if err := x.readBans(ctx); err != nil {
+		return err
+	}
+	for user := range x.bans.of {
+		if user != "" {
+			users[user] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// bansRead are the bans of a partition, by user, and how many had been set or
+// lifted when they were read.
+type bansRead struct {
+	changes string
+	of      map[string][]rollcall.Ban
+}
+
+// readBans reads all bans. They are read again only when one was set or lifted
+// since.
+func (x *exporting) readBans(ctx context.Context) error {
+	msg, err := x.e.one(ctx, 0, plain(func() rueidis.Completed {
+		return x.e.client.B().Hget().Key(x.e.of(x.part, "part")).Field("bans").Build()
+	}))
 	if err != nil {
 		return err
 	}
-	bans, err := msg.AsStrMap()
-	if err != nil {
-		return damaged("the bans")
-	}
-	for k, blob := range bans {
-		ban, err := unpackBan(k, blob)
+	changes, _ := msg.ToString() // nil if there was none yet
+	x.bans = bansRead{changes: cmp.Or(changes, "0"), of: make(map[string][]rollcall.Ban)}
+	met := make(map[string]bool)
+	return x.e.eachField(ctx, "bans", []int{x.part}, func(_ int, key, blob string) error {
+		if met[key] {
+			return nil
+		}
+		met[key] = true
+		ban, err := unpackBan(key, blob)
+		if err == nil && x.at.Before(ban.Until) {
+			x.bans.of[ban.User] = append(x.bans.of[ban.User], ban)
+		}
+		return err
+	})
+}
+
+// readDays reads all sets of days. Those that change meanwhile are told from the
+// rest by how many marks there were at first.
+func (x *exporting) readDays(ctx context.Context) error {
+	x.marks, x.days = "", make(map[string]*roaring.Bitmap)
+	for next := "-inf"; next != ""; {
+		msg, err := x.e.one(ctx, 0, in(x.part, &x.e.scripts.sets, next))
 		if err != nil {
 			return err
 		}
-		if ban.User != "" {
-			users[ban.User] = struct{}{}
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply) < 2 || len(reply)%2 != 0 {
+			return damaged("the days")
+		}
+		if x.marks == "" {
+			x.marks = reply[0]
+		}
+		next = reply[1]
+		for i := 2; i < len(reply); i += 2 {
+			x.days[reply[i]] = readSet(reply[i+1])
 		}
 	}
 	return nil
 }
 
-func (x *exporting) readDays(ctx context.Context) error {
-	msg, err := x.e.one(ctx, 0, in(x.part, &x.e.scripts.sets))
-	if err != nil {
-		return err
-	}
-	reply, err := msg.AsStrSlice()
-	if err != nil || len(reply)%2 != 1 {
-		return damaged("the days")
-	}
-	x.marks, x.days = reply[0], make(map[string]*roaring.Bitmap, len(reply)/2)
-	for i := 1; i < len(reply); i += 2 {
-		x.days[reply[i]] = readSet(reply[i+1])
-	}
-	return nil
-}
-
-// read returns the dossiers of users.
-func (x *exporting) read(ctx context.Context, users []string) ([]rollcall.Dossier, error) {
-	msg, err := x.e.one(ctx, x.at.UnixMilli(), in(x.part, &x.e.scripts.dossier, append([]string{x.marks}, users...)...))
-	if err != nil {
-		return nil, err
-	}
-	reply, err := msg.ToArray()
-	if err != nil || len(reply) != len(users)+1 {
-		return nil, damaged("the answer to an export")
-	}
-	bans, err := reply[0].AsStrMap()
-	if err != nil {
-		return nil, damaged("the bans")
-	}
-	out := make([]rollcall.Dossier, len(users))
-	byUser := make(map[string]*rollcall.Dossier, len(users))
-	for i, u := range users {
-		if out[i], err = x.dossier(u, reply[i+1]); err != nil {
-			return nil, err
-		}
-		byUser[u] = &out[i]
-	}
-	for k, blob := range bans {
-		ban, err := unpackBan(k, blob)
+// read returns the dossiers of the first of some users, of one at least.
+func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.Dossier, err error) {
+	err = x.e.untilSettled(ctx, func() (again bool, err error) {
+		msg, err := x.e.one(ctx, x.at.UnixMilli(), in(x.part, &x.e.scripts.dossier, append([]string{x.marks, dossierCost}, users...)...))
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		if d := byUser[ban.User]; d != nil && x.at.Before(ban.Until) {
-			d.Bans = append(d.Bans, rollcall.KeptBan{Ban: ban, Home: uint16(rollcall.HashUser(ban.User)), Bits: 16})
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) < 2 || len(reply) > len(users)+1 {
+			return false, damaged("the answer to an export")
 		}
-	}
-	return out, nil
+		if changes, _ := reply[0].ToString(); changes != x.bans.changes {
+			return true, x.readBans(ctx)
+		}
+		out = make([]rollcall.Dossier, len(reply)-1)
+		for i := range out {
+			if out[i], err = x.dossier(ctx, users[i], reply[i+1]); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	})
+	return out, err
 }
 
 // nobody tells what is left of erased users: their bans, and that their sessions
 // ended.
 func (x *exporting) nobody(ctx context.Context, ended []string, visit func(rollcall.Dossier) error) error {
 	var d rollcall.Dossier
-	msg, err := x.e.one(ctx, 0, plain(func() rueidis.Completed {
-		return x.e.client.B().Hgetall().Key(x.e.of(x.part, "bans")).Build()
-	}))
-	if err != nil {
-		return err
+	for _, ban := range x.bans.of[""] {
+		d.Bans = append(d.Bans, rollcall.KeptBan{Ban: ban, Home: uint16(x.part), Bits: uint8(bits.Len(uint(len(x.e.roots) - 1)))})
 	}
-	bans, err := msg.AsStrMap()
-	if err != nil {
-		return damaged("the bans")
-	}
-	for _, k := range slices.Sorted(maps.Keys(bans)) {
-		ban, err := unpackBan(k, bans[k])
-		if err != nil {
-			return err
-		}
-		if ban.User == "" && x.at.Before(ban.Until) {
-			d.Bans = append(d.Bans, rollcall.KeptBan{Ban: ban, Home: uint16(x.part), Bits: uint8(bits.Len(uint(len(x.e.roots) - 1)))})
-		}
-	}
+	slices.SortFunc(d.Bans, func(a, b rollcall.KeptBan) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	ended = slices.DeleteFunc(ended, func(id string) bool { return x.met[id] })
 	slices.Sort(ended)
 	for some := range slices.Chunk(slices.Compact(ended), dossierStep) {

@@ -131,31 +131,21 @@ func (e *Engine) BanOf(ctx context.Context, at time.Time, user string, key rollc
 // Bans implements [rollcall.Users].
 func (e *Engine) Bans(ctx context.Context, at time.Time, r rollcall.PageRequest) (rollcall.Page[rollcall.Ban], error) {
 	var page rollcall.Page[rollcall.Ban]
-	calls := make([]call, len(e.roots))
-	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "bans")).Build() })
-	}
-	out, err := e.do(ctx, at.UnixMilli(), calls...)
+	byKey := make(map[rollcall.BanKey]rollcall.Ban)
+	err := e.eachField(ctx, "bans", e.allParts(), func(_ int, key, blob string) error {
+		ban, err := unpackBan(key, blob)
+		if err != nil {
+			return err
+		}
+		// one of an erased user may hold in several partitions, and the user
+		// have been banned again since in their own
+		if have, ok := byKey[ban.Key]; at.Before(ban.Until) && (!ok || have.User == "") {
+			byKey[ban.Key] = ban
+		}
+		return nil
+	})
 	if err != nil {
 		return page, err
-	}
-	byKey := make(map[rollcall.BanKey]rollcall.Ban)
-	for _, msg := range out {
-		all, err := msg.AsStrMap()
-		if err != nil {
-			return page, damaged("the bans")
-		}
-		for key, blob := range all {
-			ban, err := unpackBan(key, blob)
-			if err != nil {
-				return page, err
-			}
-			// one of an erased user may hold in several partitions, and the user
-			// have been banned again since in their own
-			if have, ok := byKey[ban.Key]; at.Before(ban.Until) && (!ok || have.User == "") {
-				byKey[ban.Key] = ban
-			}
-		}
 	}
 	bans := slices.Collect(maps.Values(byKey))
 	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })

@@ -46,6 +46,13 @@ local function remove(name)
   bitmaps[name] = nil
 end
 
+local function toBitmap(name)
+  local members = call('SMEMBERS', name)
+  call('DEL', name)
+  for _, m in ipairs(members) do call('SETBIT', name, m, 1) end
+  bitmaps[name] = true
+end
+
 -- add puts a number into a set and counts it in an index of such sets; false if
 -- it was there.
 local function add(name, index, field, n)
@@ -55,12 +62,9 @@ local function add(name, index, field, n)
     return true
   end
   if call('SADD', name, n) == 0 then return false end
-  if dense(call('HINCRBY', index, field, 1), numbersGiven()) then
-    local members = call('SMEMBERS', name)
-    call('DEL', name)
-    for _, m in ipairs(members) do call('SETBIT', name, m, 1) end
-    bitmaps[name] = true
-  end
+  local members = call('HINCRBY', index, field, 1)
+  if members == 1 then enterField(index, field) end
+  if dense(members, numbersGiven()) then toBitmap(name) end
   return true
 end
 
@@ -76,6 +80,7 @@ local function take(name, index, field, n)
   if isBitmap(name) then call('SETBIT', name, n, 0) else call('SREM', name, n) end
   if call('HINCRBY', index, field, -1) <= 0 then
     call('HDEL', index, field)
+    leaveField(index, field)
     remove(name)
   end
   return true
@@ -152,7 +157,11 @@ local function countChange()
   end
 end
 
+local someBare
+
 local function changedMark(n, kind, day)
+  if someBare == nil then someBare = call('EXISTS', key('bare')) == 1 end
+  if someBare then call('ZREM', key('bare'), n) end
   local month = kind .. ':' .. monthOf(day)
   add(key('chg:' .. month), key('changed'), month, n)
   reopen(kind, day)
@@ -170,14 +179,10 @@ local function mark(n, kind, day)
   return true
 end
 
--- fieldOf splits the name of a day's set.
-local function fieldOf(field)
-  local kind, day = string.match(field, '^(.*):(%-?%d+)$')
-  return kind, tonumber(day)
-end
-
 -- refirst finds the first day of a number among the days that are here, -1 if
--- there is none.
+-- there is none. It looks at no more days than there have been.
+local looked = 0
+
 local function refirst(kind, n)
   local best = -1
   if kind == '' then -- each kind has its first day noted, that taken back just now too
@@ -187,11 +192,16 @@ local function refirst(kind, n)
     end
     return best
   end
-  for _, field in ipairs(call('HKEYS', key('days'))) do
-    local k, d = fieldOf(field)
-    if (kind == '' or k == kind) and (best < 0 or d < best) and has(dayKey(field), n) then best = d end
+  local from, line = '-inf', key('days:' .. kind)
+  while true do
+    local some = call('ZRANGEBYSCORE', line, from, '+inf', 'LIMIT', 0, 100)
+    for _, d in ipairs(some) do
+      looked = looked + 1
+      if has(dayKey(kind .. ':' .. d), n) then return tonumber(d) end
+    end
+    if #some < 100 then return -1 end
+    from = '(' .. some[100]
   end
-  return best
 end
 
 -- The days that left this partition stand in the hash gone, each with a stamp:
@@ -229,27 +239,109 @@ local function unmark(n, kind, day, archived)
   return there
 end
 
--- release gives back the number of a user who has no marks left, here or in the
--- archive.
-local function release(user, n)
-  if isAway(n) or first('', n) >= 0 then return end
-  for _, field in ipairs(call('HKEYS', key('changed'))) do
-    if has(key('chg:' .. field), n) then return end -- the archive has to hear of it first
+-- A number of whom no mark is left is given back step by step, as it may stand in
+-- the sets of any number of days. Two orders have the numbers on their way, each with
+-- the day or month at which the next step begins:
+--
+-- bare             whose user has no marks, but stays known while the archive has to
+--                  hear of it, that is while the number is among the changed of a month
+-- wipe:days        whose user was erased: it is taken out of the days,
+-- wipe:changed     and then of the changed
+
+-- free gives a number to whoever comes next.
+local function free(n)
+  if call('EXISTS', key('num'), key('wipe:days'), key('wipe:changed')) > 0 then
+    call('SADD', key('free'), n)
+    noneFree = false
+    return
   end
-  call('HDEL', key('num'), user)
-  call('HDEL', key('ids:' .. math.floor(n / 64)), n)
+  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind), key('gone:' .. kind)) end
+  call('DEL', key('firsts'), key('free'), key('away'), key('gone'))
+  call('UNLINK', key('closed'))
+  call('HDEL', part, 'numbers')
+  numbers, hasFirsts, noneClosed = nil, {}, nil
+end
+
+local function forgetFirsts(n)
   for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do
     if first(kind, n) >= 0 then setFirst(kind, n, -1) end
   end
-  if call('EXISTS', key('num')) == 0 then
-    for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind)) end
-    call('DEL', key('firsts'), key('free'), key('away'), key('gone'), key('closed'))
-    call('HDEL', part, 'numbers')
-    numbers, hasFirsts = nil, {}
-  else
-    call('SADD', key('free'), n)
-    noneFree = false
+end
+
+-- offer notes a number whose user may have no marks left, here or in the archive.
+local function offer(n)
+  if isAway(n) or first('', n) >= 0 then return end
+  call('ZADD', key('bare'), '-inf', n)
+  someBare = true
+end
+
+-- giveBack takes a step with the first of the bare numbers, and returns how many
+-- months it looked at; none if there are no bare numbers.
+local function giveBack(budget)
+  local place = call('ZRANGE', key('bare'), 0, 0, 'WITHSCORES')
+  if #place == 0 then return 0 end
+  local n, fields, on = tonumber(place[1]), someFields(key('changed'), '', place[2], '+inf', budget)
+  for _, f in ipairs(fields) do
+    if has(key('chg:' .. f[1] .. ':' .. f[2]), n) then -- it comes again when that month has been archived
+      call('ZREM', key('bare'), n)
+      return #fields + 1
+    end
   end
+  if on then
+    call('ZADD', key('bare'), on, n)
+    return #fields + 1
+  end
+  call('ZREM', key('bare'), n)
+  local bucket = key('ids:' .. math.floor(n / 64))
+  local user = call('HGET', bucket, n)
+  if user then
+    call('HDEL', key('num'), user)
+    call('HDEL', bucket, n)
+    forgetFirsts(n)
+    free(n)
+  end
+  return #fields + 1
+end
+
+-- wipe takes a step with a number whose user was erased, and returns how many days
+-- or months it looked at.
+local function wipe(budget)
+  local of = 'days'
+  local place = call('ZRANGE', key('wipe:days'), 0, 0, 'WITHSCORES')
+  if #place == 0 then
+    of = 'changed'
+    place = call('ZRANGE', key('wipe:changed'), 0, 0, 'WITHSCORES')
+    if #place == 0 then return 0 end
+  end
+  local order, n = key('wipe:' .. of), tonumber(place[1])
+  local fields, on = someFields(key(of), '', place[2], '+inf', budget)
+  for _, f in ipairs(fields) do
+    local field = f[1] .. ':' .. f[2]
+    if of == 'changed' then
+      take(key('chg:' .. field), key(of), field, n)
+    elseif take(dayKey(field), key(of), field, n) then
+      reopen(f[1], f[2])
+      countChange()
+    end
+  end
+  if on then
+    call('ZADD', order, on, n)
+    return #fields + 1
+  end
+  call('ZREM', order, n)
+  if of == 'days' then call('ZADD', key('wipe:changed'), '-inf', n) else free(n) end
+  return #fields + 1
+end
+
+-- tidyNumbers does so with whatever numbers are on their way.
+local function tidyNumbers(budget)
+  while budget > 0 do
+    local n = wipe(budget)
+    if n == 0 then n = giveBack(budget) end
+    if n == 0 then return false end
+    budget = budget - n
+  end
+  return true
 end
 
 -- setsOf lists the sets of the days of a month that there are, with the bit of

@@ -32,5 +32,7 @@ else
 end
 call('DEL', day)
 call('HDEL', key('days'), field)
+leaveField(key('days'), field)
 call('HSET', key('gone'), field, touchRecalls())
+enterField(key('gone'), field)
 return done(n)

@@ -1,12 +1,16 @@
 -- All that is known of users, at one instant.
 --
 -- ARGV[2]   marks so far, when the caller read the sets of days
--- ARGV[3…]  users
--- reply     {{ban key, ban, …}, {kind, name, invisible, frozen, last seen, number,
---           {friend, since, …}, {session as in lookup.lua, …}, {id, end, …},
---           {kind:day, …} if marks changed since, else false, 1 if some marks
---           have left else 0}, …}
--- cost      O(sessions + friends) for each, and O(bans)
+-- ARGV[3]   what the answer may cost, in about microseconds
+-- ARGV[4…]  users
+-- reply     {bans so far, {kind, name, invisible, frozen, last seen, number,
+--           1 if some marks have left else 0, {friend, since, …}, {session as in
+--           lookup.lua, …}, {id, end, …}, {kind:day, …} if marks changed since, else
+--           false}, …} of the first users, of one at least. One of whom more is known
+--           has nothing behind the 1 or 0, and is to be read in steps
+-- cost      bounded by the caller
+
+local budget = tonumber(ARGV[3])
 
 local function kept(user)
   local out = {}
@@ -23,23 +27,33 @@ end
 local function marksOf(n)
   local out = {}
   if not n then return out end
-  for _, field in ipairs(call('HKEYS', key('days'))) do
+  for _, f in ipairs((someFields(key('days'), '', '-inf', '+inf', 100 * budget))) do
+    local field = f[1] .. ':' .. f[2]
     if has(dayKey(field), tonumber(n)) then out[#out + 1] = field end
   end
   return out
 end
 
-local same = (call('HGET', part, 'marks') or '0') == ARGV[2]
-local out = {call('HGETALL', key('bans'))}
-for i = 3, #ARGV do
-  local user, sessions = ARGV[i], {}
-  for _, s in ipairs(sessionsOf(user)) do sessions[#sessions + 1] = live(s) end
+local counts = call('HMGET', part, 'marks', 'bans')
+local same = (counts[1] or '0') == ARGV[2]
+local days = same and 0 or call('HLEN', key('days'))
+local out = {num(counts[2] or 0)}
+for i = 4, #ARGV do
+  local user = ARGV[i]
+  local cost = 20 + call('ZCARD', key('f:' .. user)) + 12 * call('ZCARD', key('u:' .. user)) + 5 * call('ZCARD', key('e:' .. user)) + days
+  if #out > 1 and cost > budget then break end
   local r = call('HMGET', key('user:' .. user), 'kind', 'name', 'frozen')
   local n = call('HGET', key('num'), user)
-  out[#out + 1] = {
+  local d = {
     r[1], r[2], invisible(user) and 1 or 0, r[3] or '', call('ZSCORE', key('seen'), user) or '', n or '',
-    call('ZRANGE', key('f:' .. user), 0, -1, 'WITHSCORES'), sessions, kept(user), not same and marksOf(n),
     n and isAway(n) and 1 or 0,
   }
+  if cost <= tonumber(ARGV[3]) then
+    local sessions = {}
+    for _, s in ipairs(sessionsOf(user)) do sessions[#sessions + 1] = live(s) end
+    d[8], d[9], d[10], d[11] = call('ZRANGE', key('f:' .. user), 0, -1, 'WITHSCORES'), sessions, kept(user), not same and marksOf(n)
+  end
+  out[#out + 1] = d
+  budget = budget - cost
 end
 return done(out)

@@ -2,9 +2,9 @@
 -- the events of the past.
 --
 -- ARGV[2]  user   ARGV[3]  ban key   ARGV[4]  how many sessions at most
--- reply    'ok'; 'more' if sessions that ended are left, 'cutoff' if ends have to
+-- reply    'ok'; 'marks' if marks of erased users are left; 'more' if sessions that ended are left, 'cutoff' if ends have to
 --          be written first: then the rest of the user is still there
--- cost     O(log n) for each session, and O(days)
+-- cost     O(log n) for each session, and days, of a bounded number
 
 local user, most = ARGV[2], tonumber(ARGV[4])
 advance()
@@ -35,27 +35,25 @@ call('ZREM', key('veils'), user)
 countKind(call('HGET', key('user:' .. user), 'kind'), -1)
 call('DEL', key('user:' .. user), key('half:' .. user))
 local n = call('HGET', key('num'), user)
-if n then
+if n then -- what bears the number follows, see day.lua
   n = tonumber(n)
-  -- first days go before the marks, so that none is looked for in their place
-  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do
-    if first(kind, n) >= 0 then setFirst(kind, n, -1) end
-  end
-  for _, field in ipairs(call('HKEYS', key('days'))) do
-    local kind, day = fieldOf(field)
-    unmark(n, kind, day, {})
-  end
-  for _, field in ipairs(call('HKEYS', key('changed'))) do take(key('chg:' .. field), key('changed'), field, n) end
+  call('HDEL', key('num'), user)
+  call('HDEL', key('ids:' .. math.floor(n / 64)), n)
+  call('ZREM', key('bare'), n)
+  call('ZADD', key('wipe:days'), '-inf', n)
+  forgetFirsts(n)
   if call('EXISTS', key('gone')) == 1 then -- they may count in figures kept, and in what was read back
-    call('DEL', key('closed'))
+    call('UNLINK', key('closed'))
     call('SETBIT', key('away'), n, 0)
     countChange()
     touchRecalls()
   end
-  release(user, n)
 end
 local ban = call('HGET', key('bans'), ARGV[3])
 -- its end and its beginning stay, without user, reason and actor
-if ban then call('HSET', key('bans'), ARGV[3], string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0)) end
+if ban then
+  call('HINCRBY', part, 'bans', 1)
+  call('HSET', key('bans'), ARGV[3], string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0))
+end
 emit('log', USER_ERASED, '')
-return done('ok')
+return done(tidyNumbers(200) and 'marks' or 'ok')

@@ -102,6 +102,7 @@ local function enterEnded(sid, blob, t, token)
 end
 
 local function enterBan(ban, blob)
+  call('HINCRBY', part, 'bans', 1)
   call('HSET', key('bans'), ban, blob)
   call('ZADD', key('banned'), num(struct.unpack('>I8', blob)), ban)
 end

@@ -6,6 +6,9 @@
 
 local n = 0
 for i = 2, #ARGV, 2 do
-  if call('HGET', key('gone'), ARGV[i]) == ARGV[i + 1] then n = n + call('HDEL', key('gone'), ARGV[i]) end
+  if call('HGET', key('gone'), ARGV[i]) == ARGV[i + 1] then
+    n = n + call('HDEL', key('gone'), ARGV[i])
+    leaveField(key('gone'), ARGV[i])
+  end
 end
 return done(n)

@@ -13,10 +13,11 @@ for i = 6, #ARGV, 2 do
     n = tonumber(n)
     if mapOf(n, sets) == tonumber(ARGV[i + 1]) then
       take(key('chg:' .. month), key('changed'), month, n)
-      release(ARGV[i], n)
+      offer(n)
     else
       left = left + 1
     end
   end
 end
+tidyNumbers(100)
 return done(left)

@@ -188,4 +188,5 @@ trim('log')
 trim('pres')
 trimRedacted()
 local nameless = trimVisits()
+if tidyNumbers(4 * budget) then more = 1 end
 return done({num(more), unpack(nameless)})
