@@ -258,11 +258,6 @@ func eraseGoesOffline(h *harness) {
 }
 
 func eventsInOrder(h *harness) {
-	st, err := h.roll.Stats(h.ctx)
-	h.NoError(err)
-	if st.Engine == "redis" {
-		h.outer.Skip("the distributed engine appends an expiry when it is swept, which may be behind a later login")
-	}
 	h.fresh(rollcall.Options{Window: 20 * time.Second, Policies: h.newPolicies(rollcall.Policy{IdleTimeout: 10 * time.Second}, rollcall.Policy{Device: "tv", IdleTimeout: 9500 * time.Millisecond})})
 	h.beat("alice")
 	h.advance(300 * time.Millisecond)

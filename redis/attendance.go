@@ -17,7 +17,7 @@ import (
 )
 
 // markStep bounds the marks of one script.
-const markStep = 200
+const markStep = 64
 
 // Mark implements [rollcall.Attendance].
 func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {

@@ -112,11 +112,14 @@ func (e *Engine) keepBeating() {
 	}
 }
 
+// beatStep is how many users one script hears: of each two events may have to be told.
+const beatStep = 200
+
 func (e *Engine) sendBeats(ctx context.Context, batch *beatBatch) error {
 	var calls []call
 	for p, users := range batch.byPart {
 		slices.Sort(users)
-		for some := range slices.Chunk(slices.Compact(users), userStep) {
+		for some := range slices.Chunk(slices.Compact(users), beatStep) {
 			calls = append(calls, in(p, &e.scripts.beat, some...))
 		}
 	}

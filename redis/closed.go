@@ -126,7 +126,9 @@ func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcal
 			add(&some[i], f.point(q.MAU))
 		}
 		if over > 0 {
-			keep = append(keep, e.keep(p, q.Kind, d, r.From, figures[:over]))
+			for first := 0; first < over; first += keepStep {
+				keep = append(keep, e.keep(p, q.Kind, d, r.From+rollcall.Day(first), figures[first:min(over, first+keepStep)]))
+			}
 		}
 		return nil
 	})
@@ -156,6 +158,9 @@ func figuresOf(s daySets, r rollcall.DayRange) []closedFigures {
 	}
 	return out
 }
+
+// keepStep is how many days' figures one script keeps.
+const keepStep = 500
 
 // keep is the call that keeps the figures of days from one on, which are over.
 func (e *Engine) keep(part int, kind string, d partDays, from rollcall.Day, figures []closedFigures) call {

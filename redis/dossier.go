@@ -74,7 +74,7 @@ func (x *exporting) readLists(d *rollcall.Dossier, f []rueidis.RedisMessage) err
 }
 
 // mineStep is how many sessions of one user a script reads.
-const mineStep = 200
+const mineStep = 100
 
 // readLarge reads in steps what is known of a user of whom one script cannot tell.
 func (x *exporting) readLarge(ctx context.Context, d *rollcall.Dossier) error {

@@ -92,6 +92,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if e.client, err = rueidis.NewClient(option); err != nil {
 		return nil, failure(err)
 	}
+	if o.wrap != nil {
+		e.client = o.wrap(e.client)
+	}
 	if err := e.prepare(ctx); err != nil {
 		e.client.Close()
 		return nil, err

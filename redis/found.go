@@ -42,8 +42,8 @@ type candidateWalk struct {
 // Candidates that one script looks at: with the last sign of life of each that
 // meets the conditions, and without.
 const (
-	candidateStepSeen = 200
-	candidateStep     = 1000
+	candidateStepSeen = 150
+	candidateStep     = 500
 )
 
 // found answers a query that has to be gathered before it can be put in order.

@@ -81,7 +81,7 @@ func (l *listing) bySeen(ctx context.Context) (rollcall.Page[rollcall.Session], 
 		}
 	}
 	if l.limit() > 0 {
-		m.step = min(1000, (skip+l.limit()+1)*2/len(m.parts)+8)
+		m.step = min(500, (skip+l.limit()+1)*2/len(m.parts)+8)
 	}
 	if err := m.fill(ctx, true); err != nil {
 		return page, err
@@ -131,7 +131,7 @@ func (m *seenMerge) fill(ctx context.Context, first bool) error {
 		if err != nil {
 			return err
 		}
-		m.step, first = min(1000, 2*m.step), false
+		m.step, first = min(500, 2*m.step), false
 	}
 }
 

@@ -64,7 +64,7 @@ func (e *Engine) Online(ctx context.Context, at time.Time, window time.Duration,
 		w.resume(decodeOnlineCursor(r.Cursor))
 		skip = 0
 	}
-	w.step = min(1000, (skip+r.Limit+1)*2/len(e.roots)+8)
+	w.step = min(500, (skip+r.Limit+1)*2/len(e.roots)+8)
 	if r.Limit == 0 {
 		w.step = 0
 	}
@@ -141,7 +141,7 @@ func (w *onlineWalk) fill(ctx context.Context, first bool) error {
 				return err
 			}
 		}
-		w.step, first = min(1000, 2*w.step), false
+		w.step, first = min(500, 2*w.step), false
 	}
 }
 

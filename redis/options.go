@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/rollcall/rollcall"
 )
 
@@ -48,6 +50,8 @@ type Options struct {
 	Timeout time.Duration
 	// Logger is told of what an operator should know; default nobody.
 	Logger *slog.Logger
+
+	wrap func(rueidis.Client) rueidis.Client // nil but in tests, which look at commands
 }
 
 // Check returns what is wrong with the options, without connecting.

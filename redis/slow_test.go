@@ -4,106 +4,311 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/enginetest"
 	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-// slowScript is what no script may take of Redis's main thread, whatever the data.
-const slowScript = 10 * time.Millisecond
-
-// spent is the processor time of Redis's main thread, and how many scripts it ran.
-func spent(t *testing.T, s *redistest.Server) (cpu time.Duration, scripts int) {
-	t.Helper()
-	info, err := s.Do("INFO", "everything")
-	require.NoError(t, err)
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch name {
-		case "used_cpu_user_main_thread", "used_cpu_sys_main_thread":
-			sec, err := strconv.ParseFloat(value, 64)
-			require.NoError(t, err)
-			cpu += time.Duration(sec * float64(time.Second))
-		case "cmdstat_evalsha":
-			_, err := fmt.Sscanf(value, "calls=%d", &scripts)
-			require.NoError(t, err)
-		}
-	}
-	return cpu, scripts
+// crowd is much data in one partition.
+type crowd struct {
+	s    *redistest.Server
+	e    *Engine
+	roll *rollcall.Roll
+	at   time.Time
+	m    *meter
 }
 
-// TestNoScriptTakesLong asks questions about much data in one partition. What is
-// measured is processor time, by the scripts that a question takes: a machine that
-// does other things holds scripts up, but makes them no dearer.
-func TestNoScriptTakesLong(t *testing.T) {
-	s := redistest.Start(t, redistest.Options{})
-	e := engineFor(t, Options{URL: s.URL(), Partitions: 1, Timeout: 30 * time.Second})
-	ctx, at := t.Context(), time.Now().Truncate(time.Hour)
-	quick := func(what string, question func()) {
-		t.Helper()
-		cpu, scripts := spent(t, s)
-		question()
-		after, ran := spent(t, s)
-		require.Less(t, (after-cpu)/time.Duration(ran-scripts), slowScript, "%s: a script", what)
-	}
+// newCrowd opens an engine of one partition whose commands are measured.
+func newCrowd(t *testing.T, o rollcall.Options) *crowd {
+	t.Helper()
+	c := &crowd{s: redistest.Start(t, redistest.Options{}), m: newMeter(t), at: time.Now().UTC().Truncate(time.Hour)}
+	var err error
+	c.e, err = Open(t.Context(), Options{URL: c.s.URL(), Partitions: 1, Timeout: 30 * time.Second, wrap: c.m.wrap})
+	require.NoError(t, err)
+	o.Clock = rollcall.NewManualClock(c.at)
+	c.roll, err = rollcall.New(c.e, o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, c.roll.Close())
+		require.NoError(t, c.e.Close())
+	})
+	return c
+}
 
-	// Sessions that meet two conditions. Totals look at their ids only.
+// load runs a script of the test's own in the partition.
+func (c *crowd) load(t *testing.T, script string, args ...string) {
+	t.Helper()
+	_, err := c.s.Do(append([]string{"EVAL", "local root = KEYS[1]\n" + script, "1", c.e.roots[0]}, args...)...)
+	require.NoError(t, err)
+}
+
+// service gives a user n sessions.
+func (c *crowd) service(t *testing.T, user string, n int) {
+	t.Helper()
+	_, err := c.roll.Login(t.Context(), rollcall.Login{User: user, App: "a", Device: "web"})
+	require.NoError(t, err)
+	c.load(t, `
+local user = ARGV[2]
+local sid = redis.call('ZRANGE', root .. ':u:' .. user, 0, 0)[1]
+local blob = redis.call('GET', root .. ':s:' .. sid)
+local login = struct.unpack('>I6', sid)
+for i = 1, tonumber(ARGV[1]) - 1 do
+  local id = string.sub(sid, 1, 6) .. struct.pack('>I8', i) .. string.sub(sid, 15)
+  redis.call('SET', root .. ':s:' .. id, blob)
+  for _, k in ipairs({'login', 'u:' .. user, 'idle:1800000', 'by:app:a', 'by:device:web', 'by:kind:user'}) do
+    redis.call('ZADD', root .. ':' .. k, login, id)
+  end
+end`, strconv.Itoa(n), user)
+}
+
+// TestNoScriptTakesLongOfManySessions asks for sessions that meet two conditions.
+func TestNoScriptTakesLongOfManySessions(t *testing.T) {
+	c := newCrowd(t, rollcall.Options{})
 	const sessions = 156_250
 	for from := 0; from < sessions; from += 1000 {
 		for _, order := range []string{"login", "by:kind:user", "by:app:shop"} {
-			args := []string{"ZADD", e.of(0, order)}
+			args := []string{"ZADD", c.e.of(0, order)}
 			for i := from; i < min(sessions, from+1000); i++ {
-				login := at.UnixMilli() + int64(i)
+				login := c.at.UnixMilli() + int64(i)
 				id := binary.BigEndian.AppendUint64(nil, uint64(login)<<16)
 				args = append(args, strconv.FormatInt(login, 10), string(binary.BigEndian.AppendUint64(id, uint64(i))))
 			}
-			_, err := s.Do(args...)
+			_, err := c.s.Do(args...)
 			require.NoError(t, err)
 		}
 	}
-	quick("two conditions", func() {
-		page, err := e.List(ctx, at, rollcall.SessionQuery{Filter: rollcall.SessionFilter{Kind: "user", App: "shop"}, Sort: rollcall.NewestLogin})
+	c.m.requireQuick(t, "two conditions", func() {
+		page, err := c.e.List(t.Context(), c.at, rollcall.SessionQuery{Filter: rollcall.SessionFilter{Kind: "user", App: "shop"}, Sort: rollcall.NewestLogin})
 		require.NoError(t, err)
 		require.Equal(t, sessions, page.Total)
 	})
+}
 
-	// Visitors of many dense hours.
-	const hours = 90 * 24
-	first := at.Add(-hours * time.Hour)
-	args := []string{"PFADD", e.of(0, fmt.Sprintf("visits:%d:page", first.Unix()))}
+// TestNoScriptTakesLongOfManyHours asks for the visitors of many dense hours.
+func TestNoScriptTakesLongOfManyHours(t *testing.T) {
+	c := newCrowd(t, rollcall.Options{})
+	days := 90
+	if testbudget.Long() {
+		days = 365
+	}
+	first := c.at.Add(-time.Duration(days) * 24 * time.Hour)
+	args := []string{"PFADD", c.e.of(0, fmt.Sprintf("visits:%d:page", first.Unix()))}
 	for i := range 5000 {
 		args = append(args, fmt.Sprint("visitor", i))
 	}
-	_, err := s.Do(args...)
+	_, err := c.s.Do(args...)
 	require.NoError(t, err)
-	for i := 1; i < hours; i++ {
-		_, err := s.Do("COPY", args[1], e.of(0, fmt.Sprintf("visits:%d:page", first.Add(time.Duration(i)*time.Hour).Unix())))
-		require.NoError(t, err)
+	groups := make([][]string, days)
+	for i := range days * 24 {
+		hour := strconv.FormatInt(first.Add(time.Duration(i)*time.Hour).Unix(), 10)
+		groups[i/24] = append(groups[i/24], hour)
+		if i > 0 {
+			_, err := c.s.Do("COPY", args[1], c.e.of(0, "visits:"+hour+":page"))
+			require.NoError(t, err)
+		}
 	}
-	groups := make([][]string, 90)
-	for i := range hours {
-		groups[i/24] = append(groups[i/24], strconv.FormatInt(first.Add(time.Duration(i)*time.Hour).Unix(), 10))
-	}
-	quick("visitors of 90 dense days", func() {
-		counts, err := e.countVisitors(ctx, "page", groups)
+	c.m.requireQuick(t, "visitors of dense days", func() {
+		counts, err := c.e.countVisitors(t.Context(), "page", groups)
 		require.NoError(t, err)
 		require.InEpsilon(t, 5000, counts[0], 0.05)
 	})
+}
 
-	// A long list of friends is replaced.
+// TestNoScriptTakesLongOfAUserWithMuch has a user with very many sessions and
+// friends log in, at a limit too, be exported, kicked and erased.
+func TestNoScriptTakesLongOfAUserWithMuch(t *testing.T) {
+	c := newCrowd(t, rollcall.Options{})
+	ctx := t.Context()
+	const sessions = 5000
+	c.service(t, "svc", sessions)
+	login := func() error {
+		_, err := c.roll.Login(ctx, rollcall.Login{User: "svc", App: "a", Device: "web"})
+		return err
+	}
+	c.m.requireQuick(t, "a login", func() { require.NoError(t, login()) })
+
 	friends := make([][]rollcall.Friend, 2)
 	for i := range rollcall.MaxFriends {
 		friends[0] = append(friends[0], rollcall.Friend{User: fmt.Sprint("friend", i)})
 		friends[1] = append(friends[1], rollcall.Friend{User: fmt.Sprint("other", i)})
 	}
-	quick("10,000 friends", func() {
-		require.NoError(t, e.ReplaceFriends(ctx, at, "alice", friends[0]))
-		require.NoError(t, e.ReplaceFriends(ctx, at, "alice", friends[1]))
+	c.m.requireQuick(t, "10,000 friends", func() {
+		require.NoError(t, c.e.ReplaceFriends(ctx, c.at, "svc", friends[0]))
+		require.NoError(t, c.e.ReplaceFriends(ctx, c.at, "svc", friends[1]))
 		friends[0], friends[1] = friends[1], friends[0]
 	})
+	c.m.requireQuick(t, "an export", func() {
+		for _, d := range export(t, c.e, c.at) {
+			require.GreaterOrEqual(t, len(d.Sessions), sessions)
+			require.Len(t, d.Friends, rollcall.MaxFriends)
+		}
+	})
+	for _, hidden := range []bool{true, false} {
+		c.m.requireQuick(t, "invisible or not", func() {
+			_, err := c.roll.PutUser(ctx, "svc", rollcall.UserPatch{Invisible: &hidden})
+			require.NoError(t, err)
+		})
+	}
+	c.m.requireQuick(t, "a kick", func() {
+		_, err := c.roll.Kick(ctx, rollcall.Kick{User: "svc", Device: "web"})
+		require.NoError(t, err)
+	})
+	c.m.requireQuick(t, "an erasure", func() { require.NoError(t, c.roll.Erase(ctx, "svc")) })
+}
+
+// TestNoScriptTakesLongOfManyInvisibleUsers asks what the public is shown.
+func TestNoScriptTakesLongOfManyInvisibleUsers(t *testing.T) {
+	c := newCrowd(t, rollcall.Options{})
+	ctx, public := t.Context(), c.roll.As(rollcall.Public)
+	const users = 20_000
+	c.service(t, "svc", 2)
+	c.load(t, `
+local sid = redis.call('ZRANGE', root .. ':u:svc', 0, 0)[1]
+local blob = redis.call('GET', root .. ':s:' .. sid)
+local login = struct.unpack('>I6', sid)
+for i = 1, tonumber(ARGV[1]) do
+  local user = 'hidden' .. i
+  local id = string.sub(sid, 1, 6) .. struct.pack('>I8', 1000 + i) .. string.sub(sid, 15)
+  redis.call('SET', root .. ':s:' .. id, blob)
+  for _, k in ipairs({'login', 'veiled:login', 'u:' .. user, 'idle:1800000', 'by:kind:user', 'veiled:by:kind:user'}) do
+    redis.call('ZADD', root .. ':' .. k, login, id)
+  end
+  redis.call('ZADD', root .. ':seen', ARGV[2], user)
+  redis.call('ZADD', root .. ':hidden', ARGV[2], user)
+end`, strconv.Itoa(users), strconv.FormatInt(c.at.Unix(), 10))
+	c.m.requireQuick(t, "who is online", func() {
+		n, err := public.OnlineCount(ctx, time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		known, err := public.KnownCount(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, known)
+		page, err := public.Online(ctx, time.Hour, rollcall.PageRequest{Limit: 50})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 1)
+		_, err = public.Stats(ctx)
+		require.NoError(t, err)
+	})
+	for _, sort := range []rollcall.SessionSort{rollcall.NewestLogin, rollcall.OldestLogin, rollcall.NewestSeen} {
+		c.m.requireQuick(t, "a first page", func() {
+			page, err := public.Sessions(ctx, rollcall.SessionQuery{Sort: sort, Page: rollcall.PageRequest{Limit: 50}})
+			require.NoError(t, err)
+			require.Equal(t, 2, page.Total)
+			require.Len(t, page.Items, 2)
+		})
+	}
+}
+
+// TestNoScriptTakesLongOfManyDays has users who were there for ten years.
+func TestNoScriptTakesLongOfManyDays(t *testing.T) {
+	c := newCrowd(t, rollcall.Options{})
+	ctx, today := t.Context(), c.roll.Today()
+	const days = 3650
+	var first []rollcall.Mark
+	for i := range 300 {
+		first = append(first, rollcall.Mark{User: fmt.Sprint("user", i), Kind: "user", Day: today - days})
+	}
+	_, _, err := c.roll.ImportMarks(ctx, first...)
+	require.NoError(t, err)
+	c.load(t, `
+for day = tonumber(ARGV[1]) + 1, tonumber(ARGV[2]) do
+  local name = root .. ':day:user:' .. day
+  redis.call('COPY', root .. ':day:user:' .. ARGV[1], name)
+  redis.call('HSET', root .. ':days', 'user:' .. day, 300)
+  redis.call('ZADD', root .. ':days:user', day, day)
+end`, fmt.Sprint(int32(today-days)), fmt.Sprint(int32(today)))
+	all := rollcall.DayRange{From: today - days, To: today}
+	c.m.requireQuick(t, "the days of a user", func() {
+		found, err := c.e.Days(ctx, "user7", "", all)
+		require.NoError(t, err)
+		require.Len(t, found, days+1)
+	})
+	c.m.requireQuick(t, "figures", func() {
+		_, err := c.e.Series(ctx, rollcall.SeriesQuery{Range: rollcall.DayRange{From: today - days + 40, To: today}, MAU: rollcall.MAU28})
+		require.NoError(t, err)
+	})
+	next := 0
+	c.m.requireQuick(t, "first days taken back", func() {
+		next++
+		var some []rollcall.Mark
+		for i := range 60 {
+			some = append(some, rollcall.Mark{User: fmt.Sprint("user", next*60+i), Kind: "user", Day: today - days})
+		}
+		n, err := c.roll.Unmark(ctx, true, some...)
+		require.NoError(t, err)
+		require.Equal(t, 60, n)
+	})
+	c.m.requireQuick(t, "an export", func() {
+		dossiers := export(t, c.e, c.at)
+		require.Len(t, dossiers, 300)
+		require.Len(t, dossiers[0].Days["user"], days+1)
+	})
+	c.m.requireQuick(t, "an archive's copies", func() {
+		require.NoError(t, c.e.Recopy(ctx, "user", today-100))
+		_, _, err := c.e.Depart(ctx, "user", today-100)
+		require.NoError(t, err)
+	})
+	c.m.requireQuick(t, "erasures", func() {
+		for i := range 3 {
+			require.NoError(t, c.roll.Erase(ctx, fmt.Sprint("user", i)))
+		}
+	})
+	page, err := c.e.Active(ctx, rollcall.ActiveQuery{Range: rollcall.DayRange{From: today - 50, To: today}, Page: rollcall.PageRequest{Limit: 1000}})
+	require.NoError(t, err)
+	require.Equal(t, 297, page.Total)
+	require.Len(t, page.Items, 297)
+}
+
+// TestNoScriptTakesLongOfManyBans lists and exports very many.
+func TestNoScriptTakesLongOfManyBans(t *testing.T) {
+	c := newCrowd(t, rollcall.Options{})
+	const bans = 20_000
+	_, err := c.roll.Ban(t.Context(), "bad", time.Hour, "", "")
+	require.NoError(t, err)
+	c.load(t, `
+local blob = redis.call('HVALS', root .. ':bans')[1]
+for i = 1, tonumber(ARGV[1]) - 1 do
+  local name = 'bad' .. i
+  local of = string.sub(blob, 1, 16) .. struct.pack('>Bc0I2B', #name, name, 0, 0)
+  redis.call('HSET', root .. ':bans', struct.pack('>I8I8', 1, i), of)
+  redis.call('ZADD', root .. ':banned', struct.unpack('>I8', blob), struct.pack('>I8I8', 1, i))
+end`, strconv.Itoa(bans))
+	c.m.requireQuick(t, "bans", func() {
+		page, err := c.e.Bans(t.Context(), c.at, rollcall.PageRequest{Limit: 10})
+		require.NoError(t, err)
+		require.Equal(t, bans, page.Total)
+		require.Len(t, export(t, c.e, c.at), bans)
+	})
+	c.m.requireQuick(t, "a tick", func() { require.NoError(t, c.roll.Tick(t.Context())) })
+}
+
+// measured is a place for data on a server whose commands are measured.
+type measured struct {
+	t    testing.TB
+	opts Options
+}
+
+func (m measured) Open() (rollcall.Engine, error) { return Open(m.t.Context(), m.opts) }
+
+// TestNoScriptOfTheSuiteTakesLong runs some cases of each group of the suite, in a
+// long run all of them, and looks at each command that they sent.
+func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
+	s, m, n := redistest.Start(t, redistest.Options{}), newMeter(t), 0
+	nth := 4
+	if testbudget.Long() {
+		nth = 1
+	}
+	enginetest.RunShort(t, func(t testing.TB) enginetest.Store {
+		n++
+		return measured{t, Options{URL: s.URL(), Prefix: fmt.Sprint("rc:", n), Partitions: 8, Timeout: time.Minute, wrap: m.wrap}}
+	}, nth)
+	name, spent := m.costliest()
+	t.Logf("of %d commands, %s took most, %v", m.ran, name, spent)
+	require.Empty(t, m.slow(), "processor time of Redis by command")
 }

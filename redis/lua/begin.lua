@@ -70,6 +70,7 @@ end
 
 -- The user's sessions are looked at one by one only if a limit may be reached:
 -- they may be thousands.
+settleSessions(user)
 local count = call('ZCARD', key('u:' .. user))
 if (policy.max > 0 and count >= policy.max) or (policy.maxDevice > 0 and count >= policy.maxDevice) then
   for _, other in ipairs(sessionsOf(user)) do -- by login

@@ -125,17 +125,22 @@ end
 
 -- reopen drops the figures of closed days that a mark on a day is part of.
 local noneClosed
+local reopened = {} -- days of each kind of which this script has dropped the figures
 
 local function reopen(kind, day)
   local closed = key('closed')
   if noneClosed == nil then noneClosed = call('EXISTS', closed) == 0 end
   if noneClosed then return end
-  local fields = {}
+  reopened[kind] = reopened[kind] or {}
+  local fields, met = {}, reopened[kind]
   for d = day, day + 30 do
-    fields[#fields + 1] = kind .. ':' .. d
-    fields[#fields + 1] = ':' .. d
+    if not met[d] then
+      met[d] = true
+      fields[#fields + 1] = kind .. ':' .. d
+      fields[#fields + 1] = ':' .. d
+    end
   end
-  call('HDEL', closed, unpack(fields))
+  if #fields > 0 then call('HDEL', closed, unpack(fields)) end
 end
 
 -- renew gives a field of the partition the time in microseconds, so that no value

@@ -56,4 +56,4 @@ if ban then
   call('HSET', key('bans'), ARGV[3], string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0))
 end
 emit('log', USER_ERASED, '')
-return done(tidyNumbers(200) and 'marks' or 'ok')
+return done(tidyNumbers(100) and 'marks' or 'ok')

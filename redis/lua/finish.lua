@@ -51,6 +51,8 @@ end
 advance()
 for i = 10, bans - 1 do
   local s = load(ARGV[i])
+  if s then settleSessions(s.user) end
+  s = s and load(ARGV[i])
   if s and not overdue(s) then close(s, cause, reason, actor) end
 end
 if user ~= '' then closeAll(user, {cause = cause, reason = reason, actor = actor, device = device, except = except}) end

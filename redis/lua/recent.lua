@@ -19,7 +19,7 @@ if from == '' then from = num(at) end
 
 -- Sessions of one timeout stand in one order; the first of all are merged.
 local idles = call('SMEMBERS', key('idles'))
-local most = math.min(tonumber(ARGV[4]), math.max(16, math.floor(1000 / math.max(1, #idles))))
+local most = math.min(tonumber(ARGV[4]), math.max(16, math.floor(500 / math.max(1, #idles))))
 local streams = {}
 for _, idle in ipairs(idles) do
   local order, rank = key('idle:' .. idle), nil

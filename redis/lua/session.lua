@@ -243,14 +243,51 @@ local function overdue(s)
   return true
 end
 
+-- endOverdue ends those of some sessions that are past their deadline, the one that
+-- ended first before the others, and returns the rest.
+local function endOverdue(sessions)
+  local rest, over = {}, {}
+  for _, s in ipairs(sessions) do
+    local t, cause = deadline(s)
+    if at < t then rest[#rest + 1] = s else over[#over + 1] = {s, t, cause, #over} end
+  end
+  table.sort(over, function(a, b)
+    if a[2] ~= b[2] then return a[2] < b[2] end
+    return a[4] < b[4]
+  end)
+  for _, o in ipairs(over) do finish(o[1], o[2], o[3]) end
+  return rest
+end
+
 -- sessionsOf returns a user's live sessions by login.
 local function sessionsOf(user)
   local out = {}
-  for _, sid in ipairs(call('ZRANGE', key('u:' .. user), 0, -1)) do
-    local s = load(sid)
-    if s and not overdue(s) then out[#out + 1] = s end
+  for _, sid in ipairs(call('ZRANGE', key('u:' .. user), 0, -1)) do out[#out + 1] = load(sid) end
+  return endOverdue(out)
+end
+
+-- anyDue reports whether any session of the partition is past its deadline.
+local function anyDue()
+  if call('ZCOUNT', key('ends'), '-inf', at) > 0 then return true end
+  local line = floor(at)
+  for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
+    local name, upTo = key('idle:' .. idle), line
+    if idle == 'late' or idle == 'odd' then name = key(idle) else upTo = line - idle end
+    if call('ZCOUNT', name, '-inf', upTo) > 0 then return true end
   end
-  return out
+  return false
+end
+
+-- settleSessions ends what is past its deadline of a user, of whom an event is about
+-- to be told: events of one user come in the order in which they happened. Who has
+-- very many sessions waits for the sweep.
+local toSettle = 64 -- sessions that one script looks at for that
+
+local function settleSessions(user)
+  local n = call('ZCARD', key('u:' .. user))
+  if n == 0 or n > toSettle or not anyDue() then return end
+  toSettle = toSettle - n
+  sessionsOf(user)
 end
 
 -- anySession reports whether a user has a live session. It ends those past their

@@ -19,6 +19,7 @@ for i = 3, #ARGV, 2 do
     end
     call('HSET', name, ARGV[i], ARGV[i + 1])
   elseif (ARGV[i + 1] == '1') ~= before then
+    settleSessions(user)
     local online = settleUser(user)
     local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
     if before then
