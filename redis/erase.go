@@ -13,7 +13,7 @@ import (
 // Steps of an erasure.
 const (
 	redactStep = 250 // events one script looks for the user in
-	numberStep = 250  // days and months one script takes marks out of
+	numberStep = 250 // days and months one script takes marks out of
 )
 
 // Erase implements [rollcall.Users]. What the user's partition holds goes in one
