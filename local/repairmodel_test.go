@@ -29,6 +29,9 @@ func (s *fullStore) compare(what string, losses []Loss) {
 		}
 		return strings.Contains(text, "commands in the journal")
 	}
+	// Of a gap in the journal the report says that what was forgotten, erased and
+	// revoked in it is undone.
+	gap := strings.Contains(fmt.Sprint(losses), "commands in the journal")
 	for text, user := range s.live {
 		if _, err := s.roll.Verify(ctx, rollcall.SessionRef{Token: text}); err != nil {
 			r.True(lost(tabSession, tabTouch, tabTouched, tabMeta), "%s: the session of %s is lost: %v\n%v", what, user, err, losses)
@@ -42,7 +45,7 @@ func (s *fullStore) compare(what string, losses []Loss) {
 	page, err := s.roll.Sessions(ctx, rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 1}})
 	r.NoError(err)
 	r.LessOrEqual(page.Total, len(s.live), what)
-	s.compareDays(what, lost(tabDay, tabBlock, tabID, tabKind))
+	s.compareDays(what, gap, lost(tabDay, tabBlock, tabID, tabKind))
 	for user := range s.friends {
 		got, err := s.roll.Friends(ctx, user, rollcall.PageRequest{Limit: 100})
 		r.NoError(err)
@@ -60,13 +63,13 @@ func (s *fullStore) compare(what string, losses []Loss) {
 	}
 	for text, valid := range s.keys {
 		_, err := s.roll.Authenticate(ctx, text)
-		r.True(valid || err != nil, "%s: a revoked key is valid", what)
+		r.True(valid || err != nil || gap, "%s: a revoked key is valid", what)
 		r.True(!valid || err == nil || lost(tabKey), "%s: a key is lost, and nothing says so", what)
 	}
-	s.compareSeen(what, lost(tabSeen, tabBeat, tabForgot, tabBlock, tabID, tabSession, tabTouch, tabTouched, tabHeard, tabGone))
+	s.compareSeen(what, gap, lost(tabSeen, tabBeat, tabForgot, tabBlock, tabID, tabSession, tabTouch, tabTouched, tabHeard, tabGone))
 }
 
-func (s *fullStore) compareDays(what string, lost bool) {
+func (s *fullStore) compareDays(what string, gap, lost bool) {
 	r := require.New(s.t)
 	first := rollcall.DayOf(startOfTests(), time.UTC) - 44
 	last := rollcall.DayOf(s.clock.Now(), time.UTC)
@@ -94,7 +97,7 @@ func (s *fullStore) compareDays(what string, lost bool) {
 		r.LessOrEqual(n, truth[day], "%s: %v", what, day)
 	}
 	for _, user := range s.erased {
-		r.False(s.eng.known(user), "%s: %s was erased", what, user)
+		r.True(gap || !s.eng.known(user), "%s: %s was erased", what, user)
 	}
 }
 
@@ -113,7 +116,7 @@ func (e *Engine) daysOf(user string, from, to rollcall.Day) (out []rollcall.Day,
 	return out, nil
 }
 
-func (s *fullStore) compareSeen(what string, lost bool) {
+func (s *fullStore) compareSeen(what string, gap, lost bool) {
 	r := require.New(s.t)
 	for _, p := range s.eng.parts {
 		for n := range p.dir.Limit() {
@@ -125,7 +128,7 @@ func (s *fullStore) compareSeen(what string, lost bool) {
 				continue
 			}
 			at, ok := s.seen[user]
-			r.True(ok, "%s: %s was forgotten, and is remembered", what, user)
+			r.True(ok || gap, "%s: %s was forgotten, and is remembered", what, user)
 			r.LessOrEqual(int64(last), max(at.Unix(), s.clock.Now().Unix()), what)
 		}
 	}
