@@ -44,15 +44,8 @@ func (r *rig) do(t *testing.T, args ...string) string {
 	return out
 }
 
-// copies gives a user of the one partition n sessions, copies of the first.
-func (r *rig) copies(t *testing.T, user string, n int) {
-	t.Helper()
-	r.copiesIn(t, 0, user, n)
-}
-
-func (r *rig) copiesIn(t *testing.T, part int, user string, n int) {
-	t.Helper()
-	r.do(t, "EVAL", `
+// copySessions gives a user ARGV[1] sessions, copies of the first.
+const copySessions = `
 local root, user = KEYS[1], ARGV[2]
 local sid = redis.call('ZRANGE', root .. ':u:' .. user, 0, 0)[1]
 local blob = redis.call('GET', root .. ':s:' .. sid)
@@ -64,7 +57,17 @@ for i = 1, tonumber(ARGV[1]) - 1 do
     redis.call('ZADD', root .. ':' .. k, login, id)
   end
 end
-return 1`, "1", r.e.roots[part], strconv.Itoa(n), user)
+return 1`
+
+// copies gives a user of the one partition n sessions, copies of the first.
+func (r *rig) copies(t *testing.T, user string, n int) {
+	t.Helper()
+	r.copiesIn(t, 0, user, n)
+}
+
+func (r *rig) copiesIn(t *testing.T, part int, user string, n int) {
+	t.Helper()
+	r.do(t, "EVAL", copySessions, "1", r.e.roots[part], strconv.Itoa(n), user)
 }
 
 // events returns all events of some type.

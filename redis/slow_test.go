@@ -53,18 +53,8 @@ func (c *crowd) service(t *testing.T, user string, n int) {
 	t.Helper()
 	_, err := c.roll.Login(t.Context(), rollcall.Login{User: user, App: "a", Device: "web"})
 	require.NoError(t, err)
-	c.load(t, `
-local user = ARGV[2]
-local sid = redis.call('ZRANGE', root .. ':u:' .. user, 0, 0)[1]
-local blob = redis.call('GET', root .. ':s:' .. sid)
-local login = struct.unpack('>I6', sid)
-for i = 1, tonumber(ARGV[1]) - 1 do
-  local id = string.sub(sid, 1, 6) .. struct.pack('>I8', i) .. string.sub(sid, 15)
-  redis.call('SET', root .. ':s:' .. id, blob)
-  for _, k in ipairs({'login', 'u:' .. user, 'idle:1800000', 'by:app:a', 'by:device:web', 'by:kind:user'}) do
-    redis.call('ZADD', root .. ':' .. k, login, id)
-  end
-end`, strconv.Itoa(n), user)
+	_, err = c.s.Do("EVAL", copySessions, "1", c.e.roots[0], strconv.Itoa(n), user)
+	require.NoError(t, err)
 }
 
 // TestNoScriptTakesLongOfManySessions asks for sessions that meet two conditions.
