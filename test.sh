@@ -71,9 +71,10 @@ prepare() {
 everything=(./redis ./e2e ./archive ./local ./...)
 
 # The race detector makes code five to ten times as slow and needs a build of its
-# own. It watches packages that start goroutines or are called by many at once, but
-# for the suites that ask one question after the other.
-meeting=(./redis ./local ./archive ./httpapi ./history ./internal/journal ./internal/faultproxy ./internal/recall .)
+# own. It watches whole packages that are called by many at once, and of those that
+# start goroutines of their own the tests beside which others run.
+meeting=(./httpapi ./internal/journal ./internal/faultproxy ./internal/recall .)
+starting=(./local ./redis ./archive ./history ./transfer)
 
 # sequential are the tests of those packages that it does not watch.
 sequential=(
@@ -87,9 +88,18 @@ sequential=(
     TestMerge TestTheDatabaseGoesAwayInARun TestHostileUsers TestDepartures
     # What servers and files that fail leave, also asked by one caller.
     TestTLS TestFailover TestAKilled TestAServerKilled TestWithTheServerDown TestALazyArchive
-    # Parsers of files, over many lines.
-    TestATornFile TestACheckpoint TestDaysSince1970
+    TestTransfer
 )
+
+# concurrent lists the tests in files that start goroutines, and those of the
+# imports, which do so themselves.
+concurrent() {
+    local package
+    for package in "${starting[@]}"; do
+        grep -lE '\.Go\(|\bgo func' "$package"/*_test.go | xargs -r grep -hoE '^func Test[A-Za-z0-9_]+' | sed 's/^func //'
+    done
+    printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
+}
 
 # joined joins patterns to one.
 joined() {
@@ -157,7 +167,10 @@ chosen() {
 whole() {
     go test -p 3 -timeout "$limit" "${everything[@]}" "$@" || return
     say "all passed after $((SECONDS - began)) s; now with the race detector, where goroutines meet"
-    go test -race -p 2 -timeout "$limit" -skip "$(joined "${sequential[@]}")" "${meeting[@]}" "$@" || return
+    local tests
+    mapfile -t tests < <(concurrent)
+    go test -race -p 2 -timeout "$limit" "${meeting[@]}" "$@" || return
+    go test -race -p 2 -timeout "$limit" -run "^($(joined "${tests[@]}"))\$" -skip "$(joined "${sequential[@]}")" "${starting[@]}" "$@" || return
     go test -race -p 2 -timeout "$limit" -run 'TestConformance$/^events$|TestConformance$/standalone/^events$' ./redis ./local "$@"
 }
 
