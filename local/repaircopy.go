@@ -121,7 +121,7 @@ func (r *repair) copyOne(k []byte) error {
 		if info, known := infoOf(k[0]); known && (info.keyLen == 0 || len(k) == info.keyLen) { // else it is no key, but what parts two blocks
 			r.mend.drop(k, "cannot be read")
 		}
-		return nil //nolint:nilerr // what cannot be read is left out
+		return nil // what cannot be read is left out
 	}
 	if !ok {
 		return nil
@@ -135,7 +135,7 @@ func (r *repair) nextKey(k []byte) []byte {
 	t := r.source.tables.Load()
 	levels, err := t.db.SSTables()
 	if err != nil {
-		return nil //nolint:nilerr // the list was read before
+		return nil // the list was read before
 	}
 	var next []byte
 	for _, level := range levels {
@@ -157,12 +157,12 @@ func (r *repair) nextKey(k []byte) []byte {
 func (t *tables) seekFile(s *store, file uint64, k []byte) (found []byte) {
 	r, err := t.openFile(s, tableName(s.dir, file))
 	if err != nil {
-		return nil //nolint:nilerr // what a damaged file holds is left out already
+		return nil // what a damaged file holds is left out already
 	}
 	defer r.Close() //nolint:errcheck // only read
 	it, err := r.NewIter(block.NoTransforms, k, nil, sstable.TableBlobContext{})
 	if err != nil {
-		return nil //nolint:nilerr // the same
+		return nil // the same
 	}
 	defer it.Close() //nolint:errcheck // only read
 	if kv := it.SeekGE(k, 0); kv != nil {

@@ -140,7 +140,7 @@ func (r *repair) careForMaps() error {
 	return r.target.scan(r.ctx, newKey(tabDay, 1), func(k, v []byte) error {
 		set := roaring.New()
 		if len(k) != 8 || dayset.Decode(v, uint32(k[7]), set) != nil {
-			return nil // the check that follows names it
+			return nil //nolint:nilerr // the check that follows names it
 		}
 		to := changedKey(k[1], dayOfKey(k).month(), k[7])
 		if !m.lost.has(to) {
