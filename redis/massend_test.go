@@ -19,14 +19,16 @@ type rig struct {
 	roll  *rollcall.Roll
 	clock *rollcall.ManualClock
 	s     *redistest.Server
+	m     *meter
 }
 
 func newRig(t *testing.T, partitions int, o rollcall.Options) *rig {
 	t.Helper()
 	s := redistest.Start(t, redistest.Options{})
-	e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: partitions, Timeout: 20 * time.Second})
+	m := newMeter(t)
+	e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: partitions, Timeout: 20 * time.Second, wrap: m.wrap})
 	require.NoError(t, err)
-	r := &rig{e: e, s: s, clock: rollcall.NewManualClock(time.Now().UTC().Truncate(time.Second))}
+	r := &rig{e: e, s: s, m: m, clock: rollcall.NewManualClock(time.Now().UTC().Truncate(time.Second))}
 	o.Clock = r.clock
 	r.roll, err = rollcall.New(e, o)
 	require.NoError(t, err)
@@ -101,19 +103,12 @@ func requireEachOnce(t *testing.T, ended []rollcall.Event, n int, cause rollcall
 	require.Len(t, met, n)
 }
 
-// slowScripts returns how many scripts stand in the slow log since the last call.
-func (r *rig) slowScripts(t *testing.T) int {
+// requireSteps requires that no script took as long, since the last call of slow, as
+// one for all sessions would: ten times what scripts may take, as these ran once.
+func (r *rig) requireSteps(t *testing.T) {
 	t.Helper()
-	log, err := r.s.Values("SLOWLOG", "GET", "1000")
-	require.NoError(t, err)
-	r.do(t, "SLOWLOG", "RESET")
-	n := 0
-	for _, word := range log {
-		if strings.EqualFold(word, "EVALSHA") {
-			n++
-		}
-	}
-	return n
+	name, spent := r.m.costliest()
+	require.Less(t, spent, 10*slowScript, "processor time of Redis for %s", name)
 }
 
 const many = 3000
@@ -148,13 +143,12 @@ func TestAKickOfAUserWithVeryManySessionsEndsAllAtOnce(t *testing.T) {
 			in, err := r.roll.Login(t.Context(), rollcall.Login{User: "svc", App: "a", Device: "web"})
 			require.NoError(t, err)
 			r.copies(t, "svc", many)
-			r.do(t, "CONFIG", "SET", "slowlog-log-slower-than", "100000")
-			r.slowScripts(t)
+			r.m.slow()
 
 			res, err := c.end(r, in)
 			require.NoError(t, err)
 			require.Equal(t, c.ended, res.Ended)
-			require.Zero(t, r.slowScripts(t), "scripts of more than 100 ms, as one for all sessions would be")
+			r.requireSteps(t)
 			ended := r.events(t, rollcall.SessionEnded)
 			if c.cause != rollcall.CauseErased {
 				requireEachOnce(t, ended, c.ended, c.cause)

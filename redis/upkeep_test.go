@@ -88,8 +88,7 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 	for range 29 { // past the deadline, without an outage
 		r.clock.Advance(4 * time.Second)
 	}
-	r.do(t, "CONFIG", "SET", "slowlog-log-slower-than", "100000")
-	r.slowScripts(t)
+	r.m.slow()
 	for range 500 {
 		r.clock.Advance(4 * time.Second)
 		_, err := r.e.everywhere(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.stamp, "1")
@@ -107,7 +106,7 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 	before := r.calls(t, "evalsha")
 	r.tickUntil(t, "all are swept", func() bool { return left() == 0 })
 	require.GreaterOrEqual(t, r.calls(t, "evalsha")-before, partitions*each/sweepStep, "each step is bounded")
-	require.Zero(t, r.slowScripts(t), "scripts of more than 100 ms")
+	r.requireSteps(t)
 	requireEachOnce(t, r.events(t, rollcall.SessionEnded), partitions*each, rollcall.CauseExpired)
 }
 
