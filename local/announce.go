@@ -176,6 +176,11 @@ func (u *unit) takeWaiting(n uint32) error {
 	if err := p.unforget(u.batch, n); err != nil {
 		return err
 	}
+	// What waits ends with their coming: who had gone is back, and stays so if the
+	// flush that would take the mark away is lost.
+	if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil {
+		return err
+	}
 	last := p.presence.seen.Last(n)
 	return u.batch.Set(heardKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil)
 }

@@ -96,3 +96,22 @@ func TestALoginEndsThatAUserIsGoneAcrossACrash(t *testing.T) {
 		r.NotEqual(rollcall.UserOffline, e.Type)
 	}
 }
+
+func TestWhoCameBackIsToldOnceAcrossACrash(t *testing.T) {
+	r := newRig(t, 0)
+	r.NoError(r.roll.Tick(r.ctx))
+	r.login("alice")
+	_, err := r.roll.Kick(r.ctx, rollcall.Kick{User: "alice"})
+	r.NoError(err)
+	r.NoError(r.roll.Tick(r.ctx))
+	r.NoError(r.roll.Beat(r.ctx, "alice"))
+	_, err = r.roll.Ban(r.ctx, "alice", time.Hour, "", "") // takes the event along
+	r.NoError(err)
+	r.crash()
+	r.NoError(r.roll.Beat(r.ctx, "alice"))
+	var types []rollcall.EventType
+	for _, e := range r.presenceEvents() {
+		types = append(types, e.Type)
+	}
+	r.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline, rollcall.UserOnline}, types)
+}
