@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -52,7 +51,7 @@ func (c *checkCmd) Run(a *app) error {
 	if c.Repair {
 		return c.repair(a, conf, dir)
 	}
-	report, err := local.Check(dir, conf.local, time.Now())
+	report, err := local.Check(dir, conf.local, (&rollcall.SystemClock{}).Now())
 	if err != nil {
 		return err
 	}

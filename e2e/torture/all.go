@@ -462,6 +462,9 @@ func (r *run) clear(ctx context.Context) error {
 		return err
 	}
 	r.say("%s: %s", req, a)
+	r.world.mu.Lock()
+	r.world.clears = append(r.world.clears, a.at)
+	r.world.mu.Unlock()
 	least, most := 0, 0
 	for _, u := range r.world.users {
 		p := &u.now.presence

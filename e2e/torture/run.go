@@ -48,6 +48,7 @@ type run struct {
 	answered  atomic.Int64
 	doubts    int
 	incidents map[string]int
+	told      history
 }
 
 // site is where servers run, and what can befall them.
@@ -56,6 +57,9 @@ type site interface {
 	// start starts all; stop ends it.
 	start(ctx context.Context) error
 	stop() error
+	// compareEvents compares what events have told, where they can be read while
+	// servers run.
+	compareEvents(ctx context.Context) error
 	// clean ends what is left of it.
 	clean()
 	// incidents are those that can befall it here.
@@ -88,6 +92,7 @@ func newRun(o options) (*run, error) {
 			own: r.world.users[i*usersPerWorker : (i+1)*usersPerWorker],
 		}})
 	}
+	r.told.newLog(r.clocks.now())
 	var err error
 	r.site, err = newSite(r)
 	return r, err
@@ -284,7 +289,10 @@ func (r *run) compare(ctx context.Context) error {
 	}
 	now := r.clocks.now()
 	r.world.settleErasures(now)
-	return r.world.compareAll(ctx, r.site)
+	if err := r.world.compareAll(ctx, r.site); err != nil {
+		return err
+	}
+	return r.site.compareEvents(ctx)
 }
 
 // report says what a run did.
@@ -293,7 +301,7 @@ func (r *run) report() {
 	n := r.answered.Load()
 	fmt.Fprintf(r.o.out, "engine %s, seed %d: %d rounds in %s, %d commands answered (%.0f a second), %d not answered and settled\n",
 		r.o.engine, r.o.seed, r.round, took.Round(time.Second), n, float64(n)/took.Seconds(), r.doubts)
-	fmt.Fprint(r.o.out, "incidents:")
+	fmt.Fprintf(r.o.out, "%d events; incidents:", r.told.events)
 	for _, name := range keysOf(r.incidents) {
 		fmt.Fprintf(r.o.out, " %s %d,", name, r.incidents[name])
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rollcall/rollcall/local"
 )
 
 // single is one server with the embedded engine.
@@ -59,6 +61,26 @@ func (s *single) check(ctx context.Context) error {
 	return err
 }
 
+// compareEvents does nothing: the server has the data open.
+func (s *single) compareEvents(context.Context) error { return nil }
+
+// readEvents reads the events from a copy of the data, which no server has open.
+func (s *single) readEvents(ctx context.Context) error {
+	copied := filepath.Join(s.r.o.dir, "copied")
+	if err := os.CopyFS(copied, os.DirFS(filepath.Join(s.data(), "store"))); err != nil {
+		return err
+	}
+	engine, err := local.Open(copied, local.Options{ReserveBytes: -1})
+	if err != nil {
+		return err
+	}
+	err = s.r.told.read(ctx, engine, s.r.clocks.now().hi)
+	if err := errors.Join(err, engine.Close(), os.RemoveAll(copied)); err != nil {
+		return err
+	}
+	return s.r.world.compareEvents(&s.r.told)
+}
+
 // lost is how long before a crash signs of life may be lost: the last second, and
 // what a busy machine adds.
 const lost = 3 * time.Second
@@ -67,6 +89,9 @@ const lost = 3 * time.Second
 func (s *single) again(ctx context.Context, crash span) error {
 	s.r.world.crashed(crash.lo.Add(-lost))
 	if err := s.check(ctx); err != nil {
+		return err
+	}
+	if err := s.readEvents(ctx); err != nil {
 		return err
 	}
 	return s.up(ctx, span{crash.lo.Add(-gap), crash.hi})
@@ -180,6 +205,9 @@ func (s *single) stopped() incident {
 			if err := s.check(ctx); err != nil {
 				return err
 			}
+			if err := s.readEvents(ctx); err != nil {
+				return err
+			}
 			return s.up(ctx, at)
 		},
 	}
@@ -197,16 +225,20 @@ func (s *single) moved() incident {
 		},
 		mend: func(ctx context.Context) error {
 			at.hi = s.r.clocks.now().hi
+			if err := s.readEvents(ctx); err != nil {
+				return err
+			}
 			file := filepath.Join(s.r.o.dir, fmt.Sprintf("export-%d", s.moves))
 			if _, err := tool(ctx, s.binary, s.r.clocks, "export", "--data-dir", s.data(), "--secret", secret, "--archive-dsn", "off", file); err != nil {
 				return err
 			}
 			old := s.data()
 			s.moves++
-			if _, err := tool(ctx, s.binary, s.r.clocks, "import", "store", "--create", "--data-dir", s.data(), "--secret", secret, "--archive-dsn", "off", file); err != nil {
+			if _, err := tool(ctx, s.binary, s.r.clocks, "import", "store", "--create", "--keys", "--data-dir", s.data(), "--secret", secret, "--archive-dsn", "off", file); err != nil {
 				return err
 			}
 			s.r.world.moved()
+			s.r.told.newLog(s.r.clocks.now())
 			if err := errors.Join(s.check(ctx), os.RemoveAll(old), os.Remove(file)); err != nil {
 				return err
 			}

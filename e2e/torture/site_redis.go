@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/redis"
 )
 
 const (
@@ -148,6 +149,19 @@ func (f *fleet) clean() {
 	for n := len(f.tb.after) - 1; n >= 0; n-- {
 		f.tb.after[n]()
 	}
+}
+
+// compareEvents reads the events as a server of its own would.
+func (f *fleet) compareEvents(ctx context.Context) error {
+	engine, err := redis.Open(ctx, redis.Options{URL: f.url(), Prefix: fmt.Sprintf("store%d", f.moves), Partitions: partitions, Timeout: time.Minute})
+	if err != nil {
+		return err
+	}
+	err = f.r.told.read(ctx, engine, f.r.clocks.now().hi)
+	if err := errors.Join(err, engine.Close()); err != nil {
+		return err
+	}
+	return f.r.world.compareEvents(&f.r.told)
 }
 
 // well returns once every server takes writes in every partition.
@@ -301,10 +315,11 @@ func (f *fleet) moved() incident {
 			return err
 		}
 		f.moves++
-		if _, err := tool(ctx, f.r.o.tools.binary, f.r.clocks, append(append([]string{"import", "store", "--create"}, append(base, f.flags()...)...), file)...); err != nil {
+		if _, err := tool(ctx, f.r.o.tools.binary, f.r.clocks, append(append([]string{"import", "store", "--create", "--keys"}, append(base, f.flags()...)...), file)...); err != nil {
 			return err
 		}
 		f.r.world.moved()
+		f.r.told.newLog(f.r.clocks.now())
 		for n := range f.servers {
 			if err := f.startOne(ctx, n); err != nil {
 				return err

@@ -17,6 +17,7 @@ type world struct {
 	erasures map[string][]*erasure
 	keys     map[string]*apiKey // by id
 	asked    []string           // names of keys that may have been made
+	clears   []span             // when last-seen times were forgotten
 	last     time.Time          // when a server answered last
 	wasThere span               // what time it was then
 }
