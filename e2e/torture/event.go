@@ -47,11 +47,13 @@ func (h *history) read(ctx context.Context, engine rollcall.Engine, now time.Tim
 	}
 	defer func() { err = errors.Join(err, roll.Close()) }()
 	last, err := roll.LastEvent(ctx)
-	if err != nil || last == "" {
+	if err != nil || last == "" || h.met[last] {
 		return err
 	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for {
-		events, err := roll.Tail(ctx, h.after, 1000)
+		events, err := roll.Tail(limited, h.after, 1000)
 		if err != nil {
 			return fmt.Errorf("read the events after %q: %w", h.after, err)
 		}
