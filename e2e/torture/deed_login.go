@@ -95,17 +95,42 @@ func (c *chooser) judgeLogin(u *user, r request, s *session, evict []string, a a
 	if banned == perhaps {
 		p.ban = nil
 	}
-	var got struct {
-		Session wireSession
-		Token   string
-		Ended   []struct {
-			ID    string
-			Cause rollcall.Cause
-		}
-	}
+	var got loginAnswer
 	if err := a.read(&got); err != nil {
 		return err
 	}
+	if err := p.replaced(got, out, certain, a); err != nil {
+		return err
+	}
+	s.id, s.token, s.login, s.seen = got.Session.ID, got.Token, a.at, a.at
+	if p.sessions[s.id] != nil {
+		return wrong(a, "this session is an old one")
+	}
+	if err := s.compare(got.Session, &c.world.outages); err != nil {
+		return err
+	}
+	p.sessions[s.id] = s
+	p.presence.beat(s.login)
+	p.days.attend(s.kind, s.login)
+	if r.retry != "" {
+		u.retry = &retry{r, asked, evict, s.id, s.token, a.at}
+	}
+	return nil
+}
+
+// loginAnswer is what a login is told.
+type loginAnswer struct {
+	Session wireSession
+	Token   string
+	Ended   []struct {
+		ID    string
+		Cause rollcall.Cause
+	}
+}
+
+// replaced ends the sessions that a login said it ended: those that it ought to, if
+// that is certain.
+func (p *person) replaced(got loginAnswer, out []*session, certain bool, a answer) error {
 	var ended, want []string
 	for _, e := range got.Ended {
 		x := p.sessions[e.ID]
@@ -123,19 +148,6 @@ func (c *chooser) judgeLogin(u *user, r request, s *session, evict []string, a a
 	for _, id := range ended {
 		p.sessions[id].lapse, p.sessions[id].doomed = false, false
 		p.finish(rollcall.CauseReplaced, "", a.at, p.sessions[id])
-	}
-	s.id, s.token, s.login, s.seen = got.Session.ID, got.Token, a.at, a.at
-	if p.sessions[s.id] != nil {
-		return wrong(a, "this session is an old one")
-	}
-	if err := s.compare(got.Session, &c.world.outages); err != nil {
-		return err
-	}
-	p.sessions[s.id] = s
-	p.presence.beat(s.login)
-	p.days.attend(s.kind, s.login)
-	if r.retry != "" {
-		u.retry = &retry{r, asked, evict, s.id, s.token, a.at}
 	}
 	return nil
 }
@@ -181,7 +193,18 @@ func (c *chooser) loginAgain(u *user) *deed {
 			p := u.now
 			p.age(a.at, &c.world.outages)
 			s := p.sessions[last.id]
+			var got struct {
+				Session wireSession
+				Token   string
+			}
+			if a.status == http.StatusCreated {
+				if err := a.read(&got); err != nil {
+					return err
+				}
+			}
 			switch {
+			case s != nil && got.Session.ID == s.id && got.Token == last.token: // as the first time
+				return revived(s, a)
 			case s == nil || !a.at.hi.Before(last.at.lo.Add(retryKept)): // a login of its own, for all that is known
 				u.retry = nil
 				return c.judgeLogin(u, last.request, last.session.clone(), last.evict, a)
@@ -190,17 +213,7 @@ func (c *chooser) loginAgain(u *user) *deed {
 			case a.code == rollcall.CodeConflict && s.token != last.token:
 				return nil
 			case a.status == http.StatusCreated:
-				var got struct {
-					Session wireSession
-					Token   string
-				}
-				if err := a.read(&got); err != nil {
-					return err
-				}
-				if got.Session.ID != s.id || got.Token != last.token {
-					return wrong(a, "session %s was expected, as the first time", s.id)
-				}
-				return revived(s, a)
+				return wrong(a, "session %s was expected, as the first time", s.id)
 			default:
 				return c.judgeEnd(p, s, a, false)
 			}

@@ -37,7 +37,7 @@ func newDisk(dir string) (*disk, error) {
 	if err := errors.Join(f.Truncate(diskSize), f.Close()); err != nil {
 		return nil, err
 	}
-	if exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1", "-J", "size=8", image).Run() != nil || mount(image, d.mount) != nil { //nolint:noctx // short
+	if exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1", "-J", "size=8", image).Run() != nil || mount(image, d.mount) != nil {
 		return d, os.Remove(image)
 	}
 	d.image = image
@@ -46,7 +46,7 @@ func newDisk(dir string) (*disk, error) {
 
 // mount mounts an image. Data that nobody syncs stays in memory.
 func mount(image, at string) error {
-	out, err := exec.Command("mount", "-o", "loop,commit=1000,noatime,noinit_itable", image, at).CombinedOutput() //nolint:gosec,noctx // our own arguments
+	out, err := exec.Command("mount", "-o", "loop,commit=1000,noatime,noinit_itable", image, at).CombinedOutput() //nolint:gosec // our own arguments
 	if err != nil {
 		return fmt.Errorf("mount %s: %w: %s", image, err, out)
 	}
@@ -76,7 +76,7 @@ func (d *disk) copyImage() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if out, err := exec.Command("cp", "--sparse=always", d.image, to).CombinedOutput(); err != nil { //nolint:gosec,noctx // our own arguments
+		if out, err := exec.Command("cp", "--sparse=always", d.image, to).CombinedOutput(); err != nil { //nolint:gosec // our own arguments
 			return "", fmt.Errorf("copy the disk: %w: %s", err, out)
 		}
 		after, err := os.Stat(d.image)
@@ -91,7 +91,7 @@ func (d *disk) copyImage() (string, error) {
 }
 
 func (d *disk) unmount() error {
-	if out, err := exec.Command("umount", d.mount).CombinedOutput(); err != nil { //nolint:gosec,noctx // our own arguments
+	if out, err := exec.Command("umount", d.mount).CombinedOutput(); err != nil { //nolint:gosec // our own arguments
 		return fmt.Errorf("umount: %w: %s", err, out)
 	}
 	return nil

@@ -50,21 +50,37 @@ func (h *history) read(ctx context.Context, engine rollcall.Engine, now time.Tim
 	if err != nil || last == "" || h.met[last] {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	for {
-		events, err := roll.Tail(limited, h.after, 1000)
-		if err != nil {
-			return fmt.Errorf("read the events after %q: %w", h.after, err)
+		events, err := tailSoon(ctx, roll, h.after)
+		if err != nil || len(events) == 0 {
+			return err
 		}
 		for _, e := range events {
 			h.enter(e)
 		}
 		h.after = events[len(events)-1].ID
-		if slices.ContainsFunc(events, func(e rollcall.Event) bool { return e.ID == last }) {
+		if h.met[last] {
 			return nil
 		}
 	}
+}
+
+// tailWait is how long it takes at most, on a busy machine, until an event that is
+// there is delivered. The newest one may be for others' eyes, and never come.
+const tailWait = 3 * time.Second
+
+// tailSoon reads on in a log, and returns none if none comes.
+func tailSoon(ctx context.Context, roll *rollcall.Roll, after rollcall.EventID) ([]rollcall.Event, error) {
+	limited, cancel := context.WithTimeout(ctx, tailWait)
+	defer cancel()
+	events, err := roll.Tail(limited, after, 1000)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the events after %q: %w", after, err)
+	}
+	return events, nil
 }
 
 // enter takes in an event. A resume may repeat some: ids tell.

@@ -12,6 +12,14 @@ import (
 )
 
 func main() {
+	if err := command(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// command does the run that the flags ask for.
+func command() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o := options{out: os.Stdout}
@@ -25,10 +33,7 @@ func main() {
 	flag.StringVar(&o.tools.binary, "binary", "", "a binary that such a run has built (default: built anew)")
 	flag.Parse()
 	o.rounds = rounds(*within, *most)
-	if err := torture(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	return torture(ctx, o)
 }
 
 // torture does a run. Its error says what was different, and where things are.

@@ -51,6 +51,14 @@ func (o *outages) begin(from span) *outage {
 	return x
 }
 
+// was says what an outage that was begun turned out to be.
+func (o *outages) was(x *outage, as outage) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	as.certain = as.certain && as.to.lo.Sub(as.from.hi) > gap
+	*x = as
+}
+
 // over says when an outage that was begun ended, at the latest.
 func (o *outages) over(x *outage, at time.Time) {
 	o.mu.Lock()

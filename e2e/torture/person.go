@@ -87,7 +87,7 @@ func (p *person) crash(safe time.Time, doubtful bool) {
 
 // finish ends sessions by a command. Who loses the last one by it is gone.
 func (p *person) finish(cause rollcall.Cause, reason string, at span, sessions ...*session) {
-	ended := maybe(no)
+	ended := no
 	for _, s := range sessions {
 		if s.end != nil {
 			continue

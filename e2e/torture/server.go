@@ -39,14 +39,14 @@ func startServer(ctx context.Context, binary, dir, log string, c *clocks, flags 
 		"serve", "--data-dir", dir, "--listen", "127.0.0.1:0", "--admin-key", adminKey, "--log-format", "json",
 		"--rate-limits-key", "off", "--rate-limits-session", "off", "--rate-limits-failures", "off",
 	}, append(serveFlags(), flags...)...)
-	s := &server{cmd: exec.Command(binary, all...), log: log, exited: make(chan struct{})} //nolint:gosec,noctx // our own binary; it ends with kill
+	s := &server{cmd: exec.Command(binary, all...), log: log, exited: make(chan struct{})} //nolint:gosec // our own binary
 	s.cmd.Env = append(os.Environ(), clockVariable+"="+c.file)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // the process has its own
+	defer file.Close()
 	s.cmd.Stderr = file
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -137,7 +137,9 @@ func (s *server) freeze() error {
 		if running == 0 {
 			return nil
 		}
-		time.Sleep(time.Millisecond)
+		if err := pause(context.Background(), time.Millisecond); err != nil {
+			return err
+		}
 	}
 	return errors.New("the server does not freeze")
 }

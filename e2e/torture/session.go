@@ -176,8 +176,13 @@ func (s *session) crash(safe time.Time) {
 func (s *session) compare(w wireSession, o *outages) error {
 	text := func(v any) string { return fmt.Sprintf("%v", v) }
 	for _, f := range []struct{ name, want, got string }{
-		{"user", s.user, w.User}, {"kind", s.kind, w.Kind}, {"name", s.name, w.Name}, {"app", s.app, w.App},
-		{"device", s.device, w.Device}, {"ip", s.ip, w.IP}, {"user_agent", s.agent, w.UserAgent},
+		{"user", s.user, w.User},
+		{"kind", s.kind, w.Kind},
+		{"name", s.name, w.Name},
+		{"app", s.app, w.App},
+		{"device", s.device, w.Device},
+		{"ip", s.ip, w.IP},
+		{"user_agent", s.agent, w.UserAgent},
 		{"attrs", text(s.attrs), text(w.Attrs)},
 	} {
 		if f.want != f.got {

@@ -318,12 +318,12 @@ func (s *single) backwards() incident {
 // jump sets the clock, which may be an outage.
 func (r *run) jump(d time.Duration) {
 	from := r.clocks.now()
+	from.lo = from.lo.Add(-2 * time.Second)
+	away := r.world.outages.begin(from)
 	r.clocks.jump(d)
 	to := r.clocks.now()
 	r.say("the clock jumps by %s to %s", d, to)
-	if d > 0 {
-		r.world.outages.add(outage{from: span{from.lo.Add(-2 * time.Second), from.hi}, to: to.to(2 * time.Second), certain: d > 3*gap})
-	}
+	r.world.outages.was(away, outage{from: from, to: to.to(2 * time.Second), certain: d > 3*gap})
 	r.world.mu.Lock()
 	r.world.wasThere = to
 	r.world.mu.Unlock()
