@@ -44,7 +44,7 @@ const keptOutages = 200
 
 // begin notes that there may be an outage from now on, until it is said how long.
 func (o *outages) begin(from span) *outage {
-	x := &outage{from: from, to: span{from.lo, from.hi.Add(24 * time.Hour)}}
+	x := &outage{from: from, to: span{from.lo, from.hi.Add(1000 * time.Hour)}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.list = append(o.list, x)
