@@ -2,6 +2,8 @@ package rollcall
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -12,6 +14,16 @@ type MonthMap struct {
 	Kind  string
 	Month Month
 	Days  uint32
+}
+
+// ErrArchiveAway is in the chain of errors that say that an archive does not
+// answer.
+var ErrArchiveAway = errors.New("the archive is away")
+
+// ArchiveAway is a CodeUnavailable error because of an archive that does not
+// answer.
+func ArchiveAway(detail string, err error) error {
+	return &Error{Code: CodeUnavailable, Detail: detail, Err: fmt.Errorf("%w: %w", ErrArchiveAway, err)}
 }
 
 // Departure says that a day of a kind has left the hot store, or is about to,
@@ -40,10 +52,13 @@ type Archive interface {
 	// User returns a user's maps of some months, of a kind or (kind "") of all,
 	// by kind, then month.
 	User(ctx context.Context, user, kind string, from, to Month) ([]MonthMap, error)
-	// Unmark takes back marks of days that have departed, and says how many
-	// there were. It knows best which those are: what an engine knows of it may
-	// be some seconds old. Every mark has a Kind.
-	Unmark(ctx context.Context, marks []Mark) (int, error)
+	// Marked says of each mark whether it stands here, of a day that has departed.
+	// It knows best which those are: what an engine knows of it may be some
+	// seconds old. Every mark has a Kind.
+	Marked(ctx context.Context, marks []Mark) ([]bool, error)
+	// Unmark takes back marks of days that have departed, and says of each whether
+	// it was there. Every mark has a Kind, and none is given twice.
+	Unmark(ctx context.Context, marks []Mark) ([]bool, error)
 	// EraseUser removes all of a user.
 	EraseUser(ctx context.Context, user string) error
 }

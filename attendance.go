@@ -55,6 +55,9 @@ type SeriesQuery struct {
 type DayFigures struct {
 	Day           Day
 	DAU, WAU, MAU int
+	// Stale: marks of days that have left for the archive have changed since this
+	// was counted, and the archive, which it takes to count anew, does not answer.
+	Stale bool
 }
 
 // Period is a unit of cohort analysis.
@@ -96,12 +99,13 @@ type RetentionQuery struct {
 }
 
 // CohortRow is one cohort: its size, how many of it were retained k periods
-// later for k = 0, 1, …, and whether that period was complete.
+// later for k = 0, 1, …, and whether that period was complete and had begun.
 type CohortRow struct {
 	Start    Day
 	Size     int
 	Retained []int
 	Complete []bool
+	Begun    []bool
 }
 
 // Retention is a triangle and the mean share retained by distance, over
@@ -156,4 +160,7 @@ type UserStreak struct {
 type Attended struct {
 	Days   []Day
 	Streak Streak // over all days, not only the range
+	// StreakUnavailable: the archive has days of the user and does not answer, so
+	// that Streak is not known.
+	StreakUnavailable bool
 }

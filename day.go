@@ -41,6 +41,23 @@ func (d Day) Start(zone *time.Location) time.Time {
 	return start
 }
 
+// ExistsIn reports whether the day ever was in a time zone: one that moved to the
+// other side of the date line left a day out, as Pacific/Apia did 2011-12-30.
+func (d Day) ExistsIn(zone *time.Location) bool {
+	// Where the clock is changed within a day, its noon is there.
+	y, m, day := d.Date().Date()
+	return DayOf(time.Date(y, m, day, 12, 0, 0, 0, zone), zone) == d
+}
+
+// NextIn returns the day that followed in a time zone.
+func (d Day) NextIn(zone *time.Location) Day {
+	d++
+	for !d.ExistsIn(zone) {
+		d++
+	}
+	return d
+}
+
 // Date returns midnight UTC of the day's date.
 func (d Day) Date() time.Time { return time.Unix(int64(d)*86400, 0).UTC() }
 

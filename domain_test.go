@@ -157,7 +157,7 @@ func TestStreakOf(t *testing.T) {
 		{[]Day{97, 98}, Streak{Longest: 2}},
 		{[]Day{1, 2, 3, 99, 100}, Streak{Current: 2, Longest: 3}},
 	} {
-		require.Equal(t, c.want, StreakOf(c.days, today), "%v", c.days)
+		require.Equal(t, c.want, StreakOf(c.days, today, time.UTC), "%v", c.days)
 	}
 }
 

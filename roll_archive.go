@@ -10,8 +10,9 @@ import (
 // Locator is an engine that can tell without the archive that it has all marks of
 // a user.
 type Locator interface {
-	// AllHot reports that no mark of the user has departed.
-	AllHot(ctx context.Context, user string) (bool, error)
+	// AllHot reports that no mark of the user, of a kind or (kind "") of any, has
+	// departed from the days of the range.
+	AllHot(ctx context.Context, user, kind string, d DayRange) (bool, error)
 }
 
 // knowDeparted is how long the archive's list of departed days is taken to hold.
@@ -23,13 +24,20 @@ const (
 	lastMonth  Month = 999912
 )
 
+// archivePatience is how long the archive is waited for by questions that can be
+// answered, if less well, without it.
+const archivePatience = 2 * time.Second
+
 // departedDays is the archive's list of days that left the hot store, and when it
 // was read.
 type departedDays struct {
-	mu   sync.Mutex
-	days map[kindDay]bool
-	list []Departure
-	read time.Time // zero for never
+	mu    sync.Mutex
+	days  map[kindDay]bool
+	dates map[Day]bool // of any kind
+	list  []Departure
+	read  time.Time // zero for never
+	err   error     // why it could not be read the last time
+	tried time.Time
 }
 
 type kindDay struct {
@@ -42,24 +50,45 @@ func (r *Roll) departed(ctx context.Context, anew bool) (map[kindDay]bool, []Dep
 	d := &r.service.away
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	err := d.refresh(ctx, r.opts.Archive, anew)
+	return d.days, d.list, err
+}
+
+// mayHaveDeparted returns the days of which some kind has left, as far as is known
+// without waiting long: none if the archive does not answer.
+func (r *Roll) mayHaveDeparted(ctx context.Context) map[Day]bool {
+	d := &r.service.away
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil && time.Since(d.tried) <= knowDeparted {
+		return d.dates
+	}
+	ctx, stop := context.WithTimeout(ctx, archivePatience)
+	defer stop()
+	_ = d.refresh(ctx, r.opts.Archive, false) // what was known before is taken to hold
+	return d.dates
+}
+
+func (d *departedDays) refresh(ctx context.Context, from Archive, anew bool) error {
 	now := time.Now()
 	if !anew && !d.read.IsZero() && now.Sub(d.read) <= knowDeparted {
-		return d.days, d.list, nil
+		return nil
 	}
-	list, err := r.opts.Archive.Departed(ctx)
-	if err != nil {
-		return nil, nil, noArchive(err)
+	list, err := from.Departed(ctx)
+	if d.err, d.tried = err, now; err != nil {
+		return noArchive(err)
 	}
-	d.days = make(map[kindDay]bool, len(list))
+	d.days, d.dates = make(map[kindDay]bool, len(list)), make(map[Day]bool)
 	for _, x := range list {
 		d.days[kindDay{x.Kind, x.Day}] = true
+		d.dates[x.Day] = true
 	}
 	d.list, d.read = list, now
-	return d.days, d.list, nil
+	return nil
 }
 
 func noArchive(err error) error {
-	return &Error{Code: CodeUnavailable, Detail: "the archive does not answer, and has days that this is about", Err: err}
+	return ArchiveAway("the archive does not answer, and has days that this is about", err)
 }
 
 // days returns the days of a range on which a user was there, in the hot store or
@@ -89,7 +118,7 @@ func (r *Roll) allDays(ctx context.Context, user, kind string) ([]Day, error) {
 // now, those that departed.
 func (r *Roll) withArchived(ctx context.Context, user, kind string, d DayRange, hot []Day) ([]Day, error) {
 	if l, ok := r.engine.(Locator); ok {
-		if all, err := l.AllHot(ctx, user); err != nil || all {
+		if all, err := l.AllHot(ctx, user, kind, d); err != nil || all {
 			return hot, err
 		}
 	}
@@ -192,99 +221,120 @@ func (r *Roll) anyone(ctx context.Context, kind string, d Day) (bool, error) {
 }
 
 // unmark takes marks back here and in the archive, see [Archive], and counts each
-// once.
-func (r *Roll) unmark(ctx context.Context, marks []Mark) (int, error) {
+// once, wherever it was found.
+func (r *Roll) unmark(ctx context.Context, marks []Mark) (n int, err error) {
 	now := r.clock.Now()
+	taken := make(map[Mark]bool)
+	count := func(some []bool, err error) (any bool, _ error) {
+		for i, was := range some {
+			if any = any || was; was && !taken[marks[i]] {
+				taken[marks[i]] = true
+				n++
+			}
+		}
+		return any, err
+	}
 	if r.opts.Archive == nil || len(marks) == 0 {
-		return r.engine.Unmark(ctx, now, marks)
-	}
-	marks, err := r.ofKinds(ctx, marks)
-	if err != nil {
-		return 0, err
-	}
-	archived, hot, err := r.parted(ctx, marks)
-	if err != nil {
-		return 0, err
-	}
-	n, err := r.unmarkArchived(ctx, archived)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := r.unmarkArchived(ctx, hot); err != nil {
+		_, err := count(r.engine.Unmark(ctx, now, marks))
 		return n, err
 	}
-	here, err := r.engine.Unmark(ctx, now, marks)
-	n += here
-	if err != nil {
+	if marks, err = r.ofKinds(ctx, marks); err != nil {
+		return 0, err
+	}
+	archived := func() (any bool, err error) {
+		if any, err = count(r.opts.Archive.Unmark(ctx, marks)); err != nil {
+			err = noArchive(err)
+		}
+		return any, err
+	}
+
+	// Before, so that nothing is read back from the archive that was to go, and
+	// after, so that nothing is copied into it that went.
+	if _, err := archived(); err != nil {
 		return n, err
 	}
-	late, err := r.unmarkArchived(ctx, marks)
-	if err != nil || late == 0 {
+	if _, err := count(r.engine.Unmark(ctx, now, marks)); err != nil {
+		return n, err
+	}
+	late, err := archived()
+	if err != nil || !late {
 		return n, err
 	}
 	// They were being copied, and the engine may have read them back since.
-	_, err = r.engine.Unmark(ctx, now, marks)
+	_, err = count(r.engine.Unmark(ctx, now, marks))
 	return n, err
 }
 
-func (r *Roll) unmarkArchived(ctx context.Context, marks []Mark) (int, error) {
-	if len(marks) == 0 {
-		return 0, nil
+// standing tells marks that stand in the archive from those that the engine has to
+// be given. If the archive does not answer soon, that is all of them.
+func (r *Roll) standing(ctx context.Context, marks []Mark) (others []Mark, standing int) {
+	if r.opts.Archive == nil || len(marks) == 0 {
+		return marks, 0
 	}
-	n, err := r.opts.Archive.Unmark(ctx, marks)
+	dates := r.mayHaveDeparted(ctx)
+	var old []Mark
+	for _, m := range marks {
+		if dates[m.Day] {
+			old = append(old, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	if len(old) == 0 {
+		return marks, 0
+	}
+	ctx, stop := context.WithTimeout(ctx, archivePatience)
+	defer stop()
+	asked, err := r.withKinds(ctx, old)
+	var stand []bool
+	if err == nil {
+		stand, err = r.opts.Archive.Marked(ctx, asked)
+	}
 	if err != nil {
-		return n, noArchive(err)
+		return marks, 0
 	}
-	return n, nil
+	for i, there := range stand {
+		if there {
+			standing++
+		} else {
+			others = append(others, old[i])
+		}
+	}
+	return others, standing
 }
 
-// ofKinds gives marks without a kind their user's, and leaves out repetitions.
-func (r *Roll) ofKinds(ctx context.Context, marks []Mark) ([]Mark, error) {
+// withKinds gives marks without a kind their user's.
+func (r *Roll) withKinds(ctx context.Context, marks []Mark) ([]Mark, error) {
 	kinds := make(map[string]string)
-	met := make(map[Mark]bool, len(marks))
-	out := make([]Mark, 0, len(marks))
-	for _, m := range marks {
-		if m.Kind == "" {
-			kind, known := kinds[m.User]
-			if !known {
-				u, err := r.engine.User(ctx, m.User)
-				if err != nil {
-					return nil, err
-				}
-				kind = u.Kind
-				kinds[m.User] = kind
+	out := slices.Clone(marks)
+	for i := range out {
+		m := &out[i]
+		if m.Kind != "" {
+			continue
+		}
+		kind, known := kinds[m.User]
+		if !known {
+			u, err := r.engine.User(ctx, m.User)
+			if err != nil {
+				return nil, err
 			}
-			m.Kind = kind
+			kind = u.Kind
+			kinds[m.User] = kind
 		}
-		if !met[m] {
-			met[m] = true
-			out = append(out, m)
-		}
+		m.Kind = kind
 	}
 	return out, nil
 }
 
-// parted tells the marks of departed days that are in the archive alone, if at
-// all, from all others, which the engine counts.
-func (r *Roll) parted(ctx context.Context, marks []Mark) (archived, others []Mark, err error) {
-	departed, _, err := r.departed(ctx, true)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, m := range marks {
-		if departed[kindDay{m.Kind, m.Day}] {
-			days, err := r.engine.Days(ctx, m.User, m.Kind, DayRange{From: m.Day, To: m.Day})
-			if err != nil {
-				return nil, nil, err
-			}
-			if len(days) == 0 {
-				archived = append(archived, m)
-				continue
-			}
-		}
-		others = append(others, m)
-	}
-	return archived, others, nil
+// ofKinds is withKinds without repetitions.
+func (r *Roll) ofKinds(ctx context.Context, marks []Mark) ([]Mark, error) {
+	out, err := r.withKinds(ctx, marks)
+	met := make(map[Mark]bool, len(out))
+	return slices.DeleteFunc(out, func(m Mark) bool {
+		again := met[m]
+		met[m] = true
+		return again
+	}), err
 }
 
 // erase removes all about a user here and in the archive, see [Archive]. One that

@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -10,8 +11,11 @@ import (
 // MaxMarks is how many marks one call may hold.
 const MaxMarks = 10_000
 
-// Mark says that users were there on days: not in the future, and not longer
-// ago than Options.LateMarks. Either all marks are valid or none is made.
+// Mark says that users were there on days: not in the future, not longer ago than
+// Options.LateMarks, and days that there were in the time zone. Either all marks are
+// valid or none is made. It returns how many were new, and how many stood already,
+// here or in the archive; while the archive does not answer, one that stands there
+// alone counts as new.
 func (r *Roll) Mark(ctx context.Context, marks ...Mark) (marked, already int, err error) {
 	return r.mark(ctx, marks, false)
 }
@@ -26,7 +30,9 @@ func (r *Roll) mark(ctx context.Context, marks []Mark, anyAge bool) (marked, alr
 		if err := r.validateMarks(marks, anyAge); err != nil {
 			return err
 		}
-		marked, already, err = r.engine.Mark(ctx, r.clock.Now(), marks)
+		others, standing := r.standing(ctx, marks)
+		marked, already, err = r.engine.Mark(ctx, r.clock.Now(), others)
+		already += standing
 		return err
 	})
 	return marked, already, err
@@ -62,6 +68,9 @@ func (r *Roll) validateMarks(marks []Mark, anyAge bool) error {
 		if m.Day > today {
 			return atIndex(Invalid("marks", "%s lies in the future", m.Day), "marks", i)
 		}
+		if !m.Day.ExistsIn(r.opts.Timezone) {
+			return atIndex(Invalid("marks", "%s never was in the time zone %s", m.Day, r.opts.Timezone), "marks", i)
+		}
 		if m.Day < oldest {
 			return atIndex(Invalid("marks", "%s is too long ago: the earliest day a mark may be for is %s", m.Day, oldest), "marks", i)
 		}
@@ -89,7 +98,8 @@ func checkAttendance(kind string, d DayRange) error {
 }
 
 // Attended returns on which days of the range a user was there, of a kind or,
-// with "", of any, and their streak over all days.
+// with "", of any, and their streak over all days, unless the archive has some of
+// them and does not answer.
 func (r *Roll) Attended(ctx context.Context, user, kind string, d DayRange) (Attended, error) {
 	return observe(r, "attended", func() (Attended, error) {
 		if err := validateUser("user", user); err != nil {
@@ -102,22 +112,30 @@ func (r *Roll) Attended(ctx context.Context, user, kind string, d DayRange) (Att
 		if err != nil {
 			return Attended{}, err
 		}
-		streak, err := r.streak(ctx, user, kind)
-		return Attended{Days: days, Streak: streak}, err
+		streak, known, err := r.streak(ctx, user, kind)
+		return Attended{Days: days, Streak: streak, StreakUnavailable: !known}, err
 	})
 }
 
-func (r *Roll) streak(ctx context.Context, user, kind string) (Streak, error) {
-	days, err := r.allDays(ctx, user, kind)
-	return StreakOf(days, r.Today()), err
+// streak returns a user's streak; not known if it takes the archive, and that does
+// not answer soon.
+func (r *Roll) streak(ctx context.Context, user, kind string) (s Streak, known bool, err error) {
+	patient, stop := context.WithTimeout(ctx, archivePatience)
+	defer stop()
+	days, err := r.allDays(patient, user, kind)
+	if errors.Is(err, ErrArchiveAway) && ctx.Err() == nil {
+		return s, false, nil
+	}
+	return StreakOf(days, r.Today(), r.opts.Timezone), true, err
 }
 
-// StreakOf computes the streak of days given in ascending order.
-func StreakOf(days []Day, today Day) Streak {
+// StreakOf computes the streak of days given in ascending order. A day that never
+// was in the time zone breaks none.
+func StreakOf(days []Day, today Day, zone *time.Location) Streak {
 	var s Streak
 	run := 0
 	for i, d := range days {
-		if i > 0 && days[i-1]+1 == d {
+		if i > 0 && days[i-1].NextIn(zone) == d {
 			run++
 		} else {
 			run = 1
@@ -128,8 +146,10 @@ func StreakOf(days []Day, today Day) Streak {
 		switch last := days[len(days)-1]; last {
 		case today:
 			s.Current = run
-		case today - 1:
-			s.Current, s.AtRisk = run, true
+		default:
+			if last.NextIn(zone) == today {
+				s.Current, s.AtRisk = run, true
+			}
 		}
 	}
 	return s
@@ -236,11 +256,11 @@ func (t *Retention) complete(today Day) {
 	sum, n := make([]float64, longest), make([]int, longest)
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		row.Complete = make([]bool, len(row.Retained))
+		row.Complete, row.Begun = make([]bool, len(row.Retained)), make([]bool, len(row.Retained))
 		start := row.Start
 		for k, kept := range row.Retained {
 			next := t.Query.Period.Next(start)
-			row.Complete[k] = next <= today
+			row.Complete[k], row.Begun[k] = next <= today, start <= today
 			start = next
 			if row.Complete[k] && row.Size > 0 {
 				sum[k] += float64(kept) / float64(row.Size)

@@ -35,9 +35,11 @@ func (r *Roll) userSummary(ctx context.Context, user string) (UserSummary, error
 		return sum, err
 	}
 	sum.Friends = friends.Total
-	if sum.Streak, err = r.streak(ctx, user, ""); err != nil {
+	streak, known, err := r.streak(ctx, user, "")
+	if err != nil {
 		return sum, err
 	}
+	sum.Streak, sum.StreakUnavailable = streak, !known
 	ban, ok, err := r.engine.BanOf(ctx, now, user, r.banKey(user))
 	if ok {
 		sum.Ban = &ban

@@ -43,7 +43,10 @@ type UserSummary struct {
 	Status  Status
 	Friends int
 	Streak  Streak
-	Ban     *Ban
+	// StreakUnavailable: the archive has days of the user and does not answer, so
+	// that Streak is not known.
+	StreakUnavailable bool
+	Ban               *Ban
 }
 
 // Ban keeps a user from logging in until Until. Key identifies the user even

@@ -2,36 +2,75 @@ package archive
 
 import (
 	"context"
-	"math/bits"
 
 	"github.com/rollcall/rollcall"
 )
 
-// Unmark takes marks back of days that have departed and says how many there
-// were. Of other days the hot store decides, and nothing is changed. It needs no
-// lease, and waits while a batch is being copied. Up to [MaxChanges] marks, each
-// of a kind.
-func (db *DB) Unmark(ctx context.Context, marks []rollcall.Mark) (int, error) {
+// Marked says of each mark whether it stands here, of a day that has departed. Up
+// to [MaxChanges] marks, each of a kind.
+func (db *DB) Marked(ctx context.Context, marks []rollcall.Mark) ([]bool, error) {
 	parts, err := unmarking(marks)
 	if err != nil || len(parts) == 0 {
-		return 0, err
+		return nil, err
 	}
-	taken := 0
-	err = db.inTurn(ctx, func(s session) error {
-		taken = 0
+	found := make(map[Row]uint32, len(marks))
+	err = db.read(ctx, func(s session) error {
 		for _, part := range parts {
-			n, err := unmark(s, part)
+			departed, err := departedIn(s, part.kind(), part.month())
 			if err != nil {
 				return err
 			}
-			taken += n
+			if departed == 0 {
+				continue
+			}
+			days, err := stored(s, part)
+			if err != nil {
+				return err
+			}
+			for user, has := range days {
+				found[Row{User: user, Kind: part.kind(), Month: part.month()}] = has & departed
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return taken, nil
+	return amongst(marks, found), nil
+}
+
+// amongst says of each mark whether it is among the days of rows.
+func amongst(marks []rollcall.Mark, rows map[Row]uint32) []bool {
+	out := make([]bool, len(marks))
+	for i, m := range marks {
+		out[i] = rows[Row{User: m.User, Kind: m.Kind, Month: MonthOf(m.Day)}]&Bit(m.Day) != 0
+	}
+	return out
+}
+
+// Unmark takes marks back of days that have departed and says of each whether it
+// was there. Of other days the hot store decides, and nothing is changed. It needs
+// no lease, and waits while a batch is being copied. Up to [MaxChanges] marks, each
+// of a kind.
+func (db *DB) Unmark(ctx context.Context, marks []rollcall.Mark) ([]bool, error) {
+	parts, err := unmarking(marks)
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
+	var taken map[Row]uint32
+	err = db.inTurn(ctx, func(s session) error {
+		taken = make(map[Row]uint32, len(marks))
+		for _, part := range parts {
+			if err := unmark(s, part, taken); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return amongst(marks, taken), nil
 }
 
 // unmarking returns changes whose Hot days are those to be taken back.
@@ -50,19 +89,19 @@ func unmarking(marks []rollcall.Mark) ([]chunk, error) {
 	return chunks(changes)
 }
 
-func unmark(s session, part chunk) (int, error) {
+// unmark takes the days back that are Hot in a chunk, and notes which there were.
+func unmark(s session, part chunk, taken map[Row]uint32) error {
 	departed, err := departedIn(s, part.kind(), part.month())
 	if err != nil || departed == 0 {
-		return 0, err
+		return err
 	}
 	old, err := stored(s, part)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	n := 0
 	for _, c := range part {
 		c.Hot &= departed
-		n += bits.OnesCount32(old[c.User] & c.Hot)
+		taken[Row{User: c.User, Kind: c.Kind, Month: c.Month}] = old[c.User] & c.Hot
 	}
-	return n, merge(s, part)
+	return merge(s, part)
 }

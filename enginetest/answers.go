@@ -156,7 +156,7 @@ func (h *harness) asksUsers(r roster, kind string, span rollcall.DayRange, turn 
 		}
 		got, err := h.roll.Attended(h.ctx, user, kind, span)
 		h.NoError(err)
-		want := rollcall.Attended{Days: r.days(user, span), Streak: rollcall.StreakOf(r.days(user, ever), h.roll.Today())}
+		want := rollcall.Attended{Days: r.days(user, span), Streak: rollcall.StreakOf(r.days(user, ever), h.roll.Today(), h.roll.Timezone())}
 		h.Equal(want, got, "the days of %s of %q", user, kind)
 	}
 }
@@ -186,7 +186,7 @@ func (h *harness) asksCohorts(r roster, kind string, span rollcall.DayRange) {
 		got, err := h.engine.Retention(h.ctx, q)
 		h.NoError(err)
 		for i := range got {
-			got[i].Complete = nil
+			got[i].Complete, got[i].Begun = nil, nil
 		}
 		h.Equal(r.retention(q), got, fmt.Sprintf("retention of %q by %s, %s, %s", kind, period, q.Cohort, q.Measure))
 	}

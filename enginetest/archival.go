@@ -20,6 +20,9 @@ func archivalTests() []test {
 		{"a day departs with its marks, and is not departed again", departDay},
 		{"a day with a map that is not settled stays", departUnsettled},
 		{"every figure is as before, whichever days departed", departFigures},
+		{"a mark is counted once that is taken back while its day departs", unmarkDeparting},
+		{"a mark that stands in the archive stands already", markArchived},
+		{"a user is answered for without the archive but for the streak", streakUnavailable},
 		{"a first day that is taken back is sought in the archive", departFirst},
 		{"a first day is right whatever happens while the archive is asked", departFirstMeanwhile},
 		{"random marks, departures and returns are as plain sets", departRandom},
@@ -37,6 +40,7 @@ func longArchivalTests() []test {
 		{"days that left are as they were after a restart at any step", departRestart},
 		{"without the archive what is hot is answered, and nothing else", departAway},
 		{"series and first days do not ask the archive", departHotFigures},
+		{"figures that marks changed are answered without the archive, and say so", departStale},
 		{"readmitted days are as they were, and no change", readmitted},
 		{"civil days of zones depart as they are", departZones},
 	}

@@ -19,6 +19,9 @@ func attendanceTests() []test {
 		{"a user with two kinds counts once in all", kindsUnion},
 		{"which days of a range, and the span of all", daysAndSpan},
 		{"streaks are current, at risk or over", streaks},
+		{"who came today is at no risk, also if the range ends before", noRiskToday},
+		{"a day that never was takes no mark, breaks no streak and is none of every day", missingDay},
+		{"figures of nobody are rows of zeros", emptyFigures},
 		{"users active on any or every day of a range, in pages", activeUsers},
 		{"a mark in the future is refused, an old one but to an import", markAges},
 		{"either all marks are valid or none is made", marksAllOrNone},
@@ -212,6 +215,68 @@ func daysAndSpan(h *harness) {
 	_, ok, err = h.roll.AttendanceSpan(h.ctx, "none")
 	h.NoError(err)
 	h.False(ok)
+}
+
+// missingDay is in a zone that moved across the date line: there was no 2011-12-30.
+func missingDay(h *harness) {
+	h.fresh(rollcall.Options{Timezone: h.zone("Pacific/Apia")})
+	missing := rollcall.DateOf(2011, 12, 30)
+	days := func(user string, days ...rollcall.Day) (out []rollcall.Mark) {
+		for _, d := range days {
+			out = append(out, rollcall.Mark{User: user, Day: d})
+		}
+		return out
+	}
+	_, _, err := h.roll.ImportMarks(h.ctx, append(days("alice", missing-1), days("alice", missing)...)...)
+	h.Equal("marks[1]", h.code(rollcall.CodeInvalidArgument, err).Field)
+	h.Contains(err.Error(), "2011-12-30")
+
+	marked, _, err := h.roll.ImportMarks(h.ctx, append(days("alice", missing-2, missing-1, missing+1, missing+2), days("bob", missing-1, missing+2)...)...)
+	h.NoError(err)
+	h.Equal(6, marked)
+	span := rollcall.DayRange{From: missing - 2, To: missing + 2}
+	h.Equal(rollcall.Streak{Longest: 4}, h.streak("alice", ""))
+	top, err := h.roll.Streaks(h.ctx, "", span, 10)
+	h.NoError(err)
+	h.Equal([]rollcall.UserStreak{
+		{User: "alice", Streak: rollcall.Streak{Longest: 4}}, {User: "bob", Streak: rollcall.Streak{Longest: 1}},
+	}, top)
+	h.Equal([]string{"alice"}, h.active("", rollcall.MatchEvery, span.From, span.To))
+	h.Empty(h.active("", rollcall.MatchEvery, missing, missing))
+}
+
+func noRiskToday(h *harness) {
+	h.mark(h.on("came", -2), h.on("came", -1), h.on("came", 0), h.on("risk", -1))
+	yesterday := h.roll.Today() - 1
+	top, err := h.roll.Streaks(h.ctx, "", rollcall.DayRange{From: yesterday - 5, To: yesterday}, 10)
+	h.NoError(err)
+	h.Equal([]rollcall.UserStreak{
+		{User: "came", Streak: rollcall.Streak{Current: 2, Longest: 2}},
+		{User: "risk", Streak: rollcall.Streak{Current: 1, AtRisk: true, Longest: 1}},
+	}, top)
+}
+
+// emptyFigures are rows of zeros, whatever is asked.
+func emptyFigures(h *harness) {
+	span := rollcall.DayRange{From: h.roll.Today() - 20, To: h.roll.Today()}
+	for _, period := range []rollcall.Period{rollcall.PeriodDay, rollcall.PeriodWeek, rollcall.PeriodMonth} {
+		cycle, err := h.roll.Lifecycle(h.ctx, rollcall.LifecycleQuery{Range: span, Period: period})
+		h.NoError(err)
+		for _, cohort := range []rollcall.Cohort{rollcall.CohortFirst, rollcall.CohortRecurring} {
+			for _, measure := range []rollcall.Measure{rollcall.MeasureOn, rollcall.MeasureOnOrAfter} {
+				for _, kind := range []string{"", "none"} {
+					got, err := h.roll.Retention(h.ctx, rollcall.RetentionQuery{Range: span, Kind: kind, Period: period, Cohort: cohort, Measure: measure})
+					h.NoError(err)
+					h.Len(got.Rows, len(cycle))
+					for i, row := range got.Rows {
+						h.Equal(cycle[i].Start, row.Start)
+						h.Zero(row.Size)
+						h.Equal(make([]int, len(cycle)-i), row.Retained)
+					}
+				}
+			}
+		}
+	}
 }
 
 func streaks(h *harness) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollcall/rollcall"
 )
@@ -208,7 +209,7 @@ func retentionFigures(h *harness) {
 					got, err := h.engine.Retention(h.ctx, q)
 					h.NoError(err)
 					for i := range got {
-						got[i].Complete = nil
+						got[i].Complete, got[i].Begun = nil, nil
 					}
 					h.Equal(want.retention(q), got, "%q %s %s %s", kind, period, cohort, measure)
 				}
@@ -224,9 +225,9 @@ func retentionMeans(h *harness) {
 	h.NoError(err)
 	monday := h.roll.Today() - 2
 	h.Equal([]rollcall.CohortRow{
-		{Start: monday - 14, Size: 2, Retained: []int{2, 1, 1}, Complete: []bool{true, true, false}},
-		{Start: monday - 7, Size: 1, Retained: []int{1, 1}, Complete: []bool{true, false}},
-		{Start: monday, Size: 0, Retained: []int{0}, Complete: []bool{false}},
+		{Start: monday - 14, Size: 2, Retained: []int{2, 1, 1}, Complete: []bool{true, true, false}, Begun: []bool{true, true, true}},
+		{Start: monday - 7, Size: 1, Retained: []int{1, 1}, Complete: []bool{true, false}, Begun: []bool{true, true}},
+		{Start: monday, Size: 0, Retained: []int{0}, Complete: []bool{false}, Begun: []bool{true}},
 	}, got.Rows)
 	h.InDeltaSlice([]float64{1, 0.5}, got.Mean[:2], 1e-12)
 	h.True(math.IsNaN(got.Mean[2]))
@@ -280,7 +281,9 @@ func (r roster) streaks(span rollcall.DayRange, today rollcall.Day) []rollcall.U
 				days = append(days, d)
 			}
 		}
-		out = append(out, rollcall.UserStreak{User: u, Streak: rollcall.StreakOf(days, today)})
+		streak := rollcall.StreakOf(days, today, time.UTC)
+		streak.AtRisk = streak.AtRisk && !r[today][u]
+		out = append(out, rollcall.UserStreak{User: u, Streak: streak})
 	}
 	slices.SortFunc(out, func(a, b rollcall.UserStreak) int {
 		if a.Longest != b.Longest {

@@ -206,7 +206,7 @@ func (m *model) checkUser(user string) {
 		}
 	}
 	slices.Sort(days)
-	m.h.Equal(rollcall.StreakOf(days, m.h.roll.Today()), got.Streak)
+	m.h.Equal(rollcall.StreakOf(days, m.h.roll.Today(), m.h.roll.Timezone()), got.Streak)
 }
 
 func (m *model) checkAttendance() {

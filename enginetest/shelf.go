@@ -21,6 +21,7 @@ type shelf struct {
 	away     bool
 	asked    int    // how often a question came, answered or not
 	between  func() // called once, when a user's maps have been found and not told yet
+	taken    func() // called once, when marks have been taken back
 }
 
 var _ rollcall.Archive = (*shelf)(nil)
@@ -107,21 +108,42 @@ func (s *shelf) find(keep func(rollcall.MonthMap) bool) (found []rollcall.MonthM
 	return found, nil
 }
 
-// Unmark implements [rollcall.Archive].
-func (s *shelf) Unmark(_ context.Context, marks []rollcall.Mark) (int, error) {
+// Marked implements [rollcall.Archive].
+func (s *shelf) Marked(_ context.Context, marks []rollcall.Mark) ([]bool, error) {
 	defer s.mu.Unlock()
 	if err := s.ask(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
-	for _, m := range marks {
+	stand := make([]bool, len(marks))
+	for i, m := range marks {
+		r := rollcall.MonthMap{User: m.User, Kind: m.Kind, Month: rollcall.MonthOf(m.Day)}
+		stand[i] = s.left(m.Kind, m.Day) && s.rows[r]&rollcall.Bit(m.Day) != 0
+	}
+	return stand, nil
+}
+
+// Unmark implements [rollcall.Archive].
+func (s *shelf) Unmark(_ context.Context, marks []rollcall.Mark) ([]bool, error) {
+	defer func() {
+		then := s.taken
+		s.taken = nil
+		s.mu.Unlock()
+		if then != nil {
+			then()
+		}
+	}()
+	if err := s.ask(); err != nil {
+		return nil, err
+	}
+	taken := make([]bool, len(marks))
+	for i, m := range marks {
 		r := rollcall.MonthMap{User: m.User, Kind: m.Kind, Month: rollcall.MonthOf(m.Day)}
 		if s.left(m.Kind, m.Day) && s.rows[r]&rollcall.Bit(m.Day) != 0 {
 			s.put(r, s.rows[r]&^rollcall.Bit(m.Day))
-			n++
+			taken[i] = true
 		}
 	}
-	return n, nil
+	return taken, nil
 }
 
 // EraseUser implements [rollcall.Archive].

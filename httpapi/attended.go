@@ -11,16 +11,38 @@ import (
 
 // RangeQuery chooses days and a kind of users.
 type RangeQuery struct {
-	From day    `query:"from" doc:"first day; 28 days up to to unless said (12 weeks for cohorts)"`
+	From day    `query:"from" doc:"first day; 28 days up to to unless said (for cohorts the 12 weeks, days or months up to that of to)"`
 	To   day    `query:"to" doc:"last day; today unless said"`
 	Kind string `query:"kind" doc:"only users of this kind; all unless said"`
 }
 
-// The ranges taken when a query does not say where to begin, in days.
+// What is taken when a query does not say where to begin: days, and for cohorts
+// periods.
 const (
-	defaultDays       = 28
-	defaultCohortDays = 12 * 7
+	defaultDays    = 28
+	defaultPeriods = 12
 )
+
+// AskedRange is the range that an answer is about.
+type AskedRange struct {
+	From day `json:"from" doc:"the first day asked for"`
+	To   day `json:"to" doc:"the last day asked for"`
+}
+
+func askedRange(d rollcall.DayRange) AskedRange { return AskedRange{dayOf(d.From), dayOf(d.To)} }
+
+// periods is the range in days of cohorts of a period.
+func (q RangeQuery) periods(today rollcall.Day, p rollcall.Period) (rollcall.DayRange, error) {
+	r, err := q.days(today, 1)
+	if err != nil || q.From != "" || !slices.Contains([]rollcall.Period{rollcall.PeriodDay, rollcall.PeriodWeek, rollcall.PeriodMonth}, p) {
+		return r, err
+	}
+	r.From = p.Start(r.To)
+	for range defaultPeriods - 1 {
+		r.From = max(0, p.Start(max(0, r.From-1)))
+	}
+	return r, nil
+}
 
 func (q RangeQuery) days(today rollcall.Day, length int) (rollcall.DayRange, error) {
 	r := rollcall.DayRange{To: today}
@@ -54,15 +76,32 @@ type attendedInput struct {
 
 // attended is when a user was there.
 type attended struct {
-	Any    bool   `json:"any"`
-	Count  int    `json:"count"`
-	Days   []day  `json:"days" nullable:"false"`
-	Streak streak `json:"streak"`
+	Any    bool     `json:"any"`
+	Count  int      `json:"count"`
+	Days   []day    `json:"days" nullable:"false"`
+	From   day      `json:"from,omitempty" doc:"the first day asked for; absent with months"`
+	To     day      `json:"to,omitempty" doc:"the last day asked for; absent with months"`
+	Months []string `json:"months,omitempty" nullable:"false" doc:"the months asked for"`
+	StreakState
+}
+
+// StreakState is a user's streak, or that it is not known.
+type StreakState struct {
+	Streak            *streak `json:"streak,omitempty" doc:"absent if it is unavailable"`
+	StreakUnavailable bool    `json:"streak_unavailable,omitempty" doc:"the archive has days of the user and does not answer"`
+}
+
+func streakState(s rollcall.Streak, unavailable bool) StreakState {
+	if unavailable {
+		return StreakState{StreakUnavailable: true}
+	}
+	known := streakOf(s)
+	return StreakState{Streak: &known}
 }
 
 func (s *Server) registerAttended() {
 	get := op("GET /v1/attendance/users/{user}", "get-attendance", "Attendance", "On which days a user was there, and the user's streak")
-	get.Description = "The streak is over all days, not only those asked for."
+	get.Description = "The streak is over all days, not only those asked for. It is left out if the archive has some of them and does not answer."
 	register(s, get, s.attended)
 }
 
@@ -84,7 +123,12 @@ func (s *Server) attended(ctx context.Context, in *attendedInput) (attended, err
 	if err != nil {
 		return attended{}, err
 	}
-	out := attended{Days: []day{}, Streak: streakOf(found.Streak)}
+	out := attended{Days: []day{}, StreakState: streakState(found.Streak, found.StreakUnavailable)}
+	if months == nil {
+		out.From, out.To = dayOf(days.From), dayOf(days.To)
+	} else {
+		out.Months = strings.Split(in.Months, ",")
+	}
 	for _, d := range found.Days {
 		if months == nil || slices.ContainsFunc(months, func(m rollcall.DayRange) bool { return m.From <= d && d <= m.To }) {
 			out.Days = append(out.Days, dayOf(d))

@@ -16,6 +16,7 @@ type retentionInput struct {
 
 // retention is a triangle: how many of each cohort came back.
 type retention struct {
+	AskedRange
 	Period  rollcall.Period  `json:"period"`
 	Cohort  rollcall.Cohort  `json:"cohort"`
 	Measure rollcall.Measure `json:"measure"`
@@ -28,6 +29,7 @@ type cohort struct {
 	Size     int    `json:"size"`
 	Retained []int  `json:"retained" nullable:"false" doc:"how many were retained 0, 1, … periods later"`
 	Complete []bool `json:"complete" nullable:"false" doc:"whether that period is over"`
+	Begun    []bool `json:"begun" nullable:"false" doc:"whether that period has begun: if not, nobody can have come yet"`
 }
 
 func cohortOf(r rollcall.CohortRow) cohort {
@@ -35,6 +37,7 @@ func cohortOf(r rollcall.CohortRow) cohort {
 		Start: dayOf(r.Start), Size: r.Size,
 		Retained: each(r.Retained, func(n int) int { return n }),
 		Complete: each(r.Complete, func(b bool) bool { return b }),
+		Begun:    each(r.Begun, func(b bool) bool { return b }),
 	}
 }
 
@@ -45,16 +48,19 @@ type lifecycleInput struct {
 
 // lifecycle counts the users of each period by where they come from.
 type lifecycle struct {
+	AskedRange
 	Period rollcall.Period `json:"period"`
 	Items  []lifecycleRow  `json:"items" nullable:"false"`
 }
 
 type lifecycleRow struct {
-	Start        day `json:"start"`
-	New          int `json:"new" doc:"first ever active"`
-	Returning    int `json:"returning" doc:"active in the period just before too"`
-	Resurrecting int `json:"resurrecting" doc:"active some time before, but not in the period just before"`
-	Dormant      int `json:"dormant" doc:"active in the period just before, not in this one"`
+	Start        day  `json:"start"`
+	New          int  `json:"new" doc:"first ever active"`
+	Returning    int  `json:"returning" doc:"active in the period just before too"`
+	Resurrecting int  `json:"resurrecting" doc:"active some time before, but not in the period just before"`
+	Dormant      int  `json:"dormant" doc:"active in the period just before, not in this one"`
+	Complete     bool `json:"complete" doc:"whether the period is over"`
+	ToCome       bool `json:"to_come,omitempty" doc:"the period has not begun"`
 }
 
 func (s *Server) registerCohorts() {
@@ -63,7 +69,7 @@ func (s *Server) registerCohorts() {
 }
 
 func (s *Server) retention(ctx context.Context, in *retentionInput) (retention, error) {
-	days, err := in.days(s.roll.Today(), defaultCohortDays)
+	days, err := in.periods(s.roll.Today(), in.Period)
 	if err != nil {
 		return retention{}, err
 	}
@@ -71,7 +77,8 @@ func (s *Server) retention(ctx context.Context, in *retentionInput) (retention, 
 		Range: days, Kind: in.Kind, Period: in.Period, Cohort: in.Cohort, Measure: in.Measure,
 	})
 	return retention{
-		Period: in.Period, Cohort: in.Cohort, Measure: in.Measure,
+		AskedRange: askedRange(days),
+		Period:     in.Period, Cohort: in.Cohort, Measure: in.Measure,
 		Cohorts: each(found.Rows, cohortOf), Mean: each(found.Mean, share),
 	}, err
 }
@@ -85,12 +92,16 @@ func share(v float64) *float64 {
 }
 
 func (s *Server) lifecycle(ctx context.Context, in *lifecycleInput) (lifecycle, error) {
-	days, err := in.days(s.roll.Today(), defaultCohortDays)
+	days, err := in.periods(s.roll.Today(), in.Period)
 	if err != nil {
 		return lifecycle{}, err
 	}
 	found, err := s.view(ctx).Lifecycle(ctx, rollcall.LifecycleQuery{Range: days, Kind: in.Kind, Period: in.Period})
-	return lifecycle{Period: in.Period, Items: each(found, func(r rollcall.LifecycleRow) lifecycleRow {
-		return lifecycleRow{dayOf(r.Start), r.New, r.Returning, r.Resurrecting, r.Dormant}
+	today := s.roll.Today()
+	return lifecycle{AskedRange: askedRange(days), Period: in.Period, Items: each(found, func(r rollcall.LifecycleRow) lifecycleRow {
+		return lifecycleRow{
+			Start: dayOf(r.Start), New: r.New, Returning: r.Returning, Resurrecting: r.Resurrecting, Dormant: r.Dormant,
+			Complete: in.Period.Next(r.Start) <= today, ToCome: r.Start > today,
+		}
 	})}, err
 }

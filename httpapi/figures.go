@@ -28,10 +28,13 @@ type figures struct {
 	DAUMAU *float64 `json:"dau_mau" nullable:"true"`
 	DAUWAU *float64 `json:"dau_wau" nullable:"true"`
 	WAUMAU *float64 `json:"wau_mau" nullable:"true"`
+	ToCome bool     `json:"to_come,omitempty" doc:"the day has not begun"`
+	Stale  bool     `json:"stale,omitempty" doc:"counted before marks of days in the archive changed; the archive, which it takes to count anew, does not answer"`
 }
 
 // series names its spans: MAUSpan instead of MAUDays for the calendar month.
 type series struct {
+	AskedRange
 	Items   []figures `json:"items" nullable:"false"`
 	WAUDays int       `json:"wau_days"`
 	MAUDays int       `json:"mau_days,omitempty" doc:"28 or 30; absent for the calendar month"`
@@ -44,6 +47,7 @@ type stickinessInput struct {
 
 // stickiness is how many users were there on how many days of a range.
 type stickiness struct {
+	AskedRange
 	UsersByActiveDays map[string]int `json:"users_by_active_days" doc:"number of active days to number of users; without the zeros"`
 	Total             int            `json:"total"`
 }
@@ -67,15 +71,24 @@ func (s *Server) registerFigures() {
 	register(s, op("GET /v1/attendance/streaks", "streaks", "Attendance", "The longest streaks, longest first, ties by user"), s.streaks)
 }
 
-func (s *Server) active(ctx context.Context, in *activeInput) (page[string], error) {
+// activePage is a page of the users active in a range.
+type activePage struct {
+	AskedRange
+	Items []string `json:"items" nullable:"false"`
+	Total int      `json:"total" doc:"of the whole list"`
+	Next  string   `json:"next,omitempty" doc:"cursor to what follows; absent on the last page"`
+}
+
+func (s *Server) active(ctx context.Context, in *activeInput) (activePage, error) {
 	days, err := in.days(s.roll.Today(), defaultDays)
 	if err != nil {
-		return page[string]{}, err
+		return activePage{}, err
 	}
 	found, err := s.view(ctx).Active(ctx, rollcall.ActiveQuery{
 		Range: days, Kind: in.Kind, Match: rollcall.Match(in.Match), Page: in.request(),
 	})
-	return pageOf(found, func(u string) string { return u }), err
+	users := each(found.Items, func(u string) string { return u })
+	return activePage{AskedRange: askedRange(days), Items: users, Total: found.Total, Next: found.Next}, err
 }
 
 func (s *Server) series(ctx context.Context, in *seriesInput) (series, error) {
@@ -84,7 +97,10 @@ func (s *Server) series(ctx context.Context, in *seriesInput) (series, error) {
 		return series{}, err
 	}
 	found, err := s.view(ctx).Series(ctx, rollcall.SeriesQuery{Range: days, Kind: in.Kind, MAU: rollcall.MAU(in.MAU)})
-	out := series{Items: each(found, figuresOf), WAUDays: 7}
+	out := series{AskedRange: askedRange(days), Items: each(found, figuresOf), WAUDays: 7}
+	for i := range found {
+		out.Items[i].ToCome = found[i].Day > s.roll.Today()
+	}
 	if span, err := strconv.Atoi(in.MAU); err == nil {
 		out.MAUDays = span
 	} else {
@@ -96,7 +112,7 @@ func (s *Server) series(ctx context.Context, in *seriesInput) (series, error) {
 func figuresOf(f rollcall.DayFigures) figures {
 	return figures{
 		Day: dayOf(f.Day), DAU: f.DAU, WAU: f.WAU, MAU: f.MAU,
-		DAUMAU: ratio(f.DAU, f.MAU), DAUWAU: ratio(f.DAU, f.WAU), WAUMAU: ratio(f.WAU, f.MAU),
+		DAUMAU: ratio(f.DAU, f.MAU), DAUWAU: ratio(f.DAU, f.WAU), WAUMAU: ratio(f.WAU, f.MAU), Stale: f.Stale,
 	}
 }
 
@@ -115,6 +131,7 @@ func (s *Server) stickiness(ctx context.Context, in *stickinessInput) (stickines
 	if err != nil {
 		return out, err
 	}
+	out.AskedRange = askedRange(days)
 	found, err := s.view(ctx).ActiveDays(ctx, in.Kind, days)
 	for n, users := range found {
 		if n > 0 && users > 0 {
@@ -125,13 +142,19 @@ func (s *Server) stickiness(ctx context.Context, in *stickinessInput) (stickines
 	return out, err
 }
 
-func (s *Server) streaks(ctx context.Context, in *streaksInput) (items[userStreak], error) {
+// streakList is the longest streaks in a range.
+type streakList struct {
+	AskedRange
+	Items []userStreak `json:"items" nullable:"false"`
+}
+
+func (s *Server) streaks(ctx context.Context, in *streaksInput) (streakList, error) {
 	days, err := in.days(s.roll.Today(), defaultDays)
 	if err != nil {
-		return items[userStreak]{}, err
+		return streakList{}, err
 	}
 	found, err := s.view(ctx).Streaks(ctx, in.Kind, days, in.Limit)
-	return items[userStreak]{each(found, func(u rollcall.UserStreak) userStreak {
+	return streakList{askedRange(days), each(found, func(u rollcall.UserStreak) userStreak {
 		return userStreak{User: u.User, Longest: u.Longest, Current: u.Current, AtRisk: u.AtRisk}
 	})}, err
 }

@@ -33,12 +33,12 @@ type UserRecord struct {
 // summary is all there is to say about a user at a glance.
 type summary struct {
 	UserRecord
-	Online   bool       `json:"online"`
-	LastSeen instant    `json:"last_seen,omitempty"`
-	Sessions int        `json:"sessions" doc:"live ones"`
-	Friends  int        `json:"friends"`
-	Streak   streak     `json:"streak"`
-	Ban      *BanRecord `json:"ban,omitempty"`
+	Online   bool    `json:"online"`
+	LastSeen instant `json:"last_seen,omitempty"`
+	Sessions int     `json:"sessions" doc:"live ones"`
+	Friends  int     `json:"friends"`
+	StreakState
+	Ban *BanRecord `json:"ban,omitempty"`
 }
 
 func (s *Server) registerUsers() {
@@ -59,7 +59,7 @@ func (s *Server) getUser(ctx context.Context, in *UserInput) (summary, error) {
 	out := summary{
 		UserRecord: userOf(u.User),
 		Online:     u.Status.Online, LastSeen: instantOf(u.Status.LastSeen), Sessions: u.Status.Sessions,
-		Friends: u.Friends, Streak: streakOf(u.Streak),
+		Friends: u.Friends, StreakState: streakState(u.Streak, u.StreakUnavailable),
 	}
 	if u.Ban != nil {
 		b := banOf(*u.Ban)

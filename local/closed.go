@@ -2,9 +2,12 @@ package local
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -23,13 +26,15 @@ const longestMAU = 31
 const maxClosed = 1 << 18
 
 // closedFigures are the figures of a day that is over. What they count in all
-// partitions is kept until a mark changes it, so that neither the sets nor the
-// archive need be asked.
+// partitions is kept, so that neither the sets nor the archive need be asked. A
+// mark that changes it makes them stale: they are counted anew when they are asked
+// for, and answer as they are if the archive does not.
 type closedFigures struct {
 	day, week int64
 	months    [3]int64 // by dayset.MAU
 	has       uint8    // the months that are there, a bit each
 	stored    bool     // they are in the store
+	stale     bool     // marks that they count have changed since
 }
 
 const allMonths = 1<<3 - 1
@@ -43,6 +48,11 @@ func (f *closedFigures) encode() []byte {
 	for _, n := range [...]int64{f.day, f.week, f.months[0], f.months[1], f.months[2]} {
 		w.uint(uint64(n))
 	}
+	if f.stale {
+		w.uint(1)
+	} else {
+		w.uint(0)
+	}
 	return w.b
 }
 
@@ -52,6 +62,7 @@ func decodeClosed(b []byte) (closedFigures, error) {
 	for _, n := range [...]*int64{&f.day, &f.week, &f.months[0], &f.months[1], &f.months[2]} {
 		*n = int64(r.uint())
 	}
+	f.stale = r.uint() != 0
 	return f, r.done()
 }
 
@@ -62,32 +73,37 @@ type closedDays struct {
 
 	mu      sync.Mutex
 	figures map[dayID]closedFigures
-	written map[dayID]bool // days whose figures the store may have, also those dropped since
-	reopens uint64         // how often marks changed a day that may be kept
+	reopens uint64 // how often marks changed a day that may be kept
 }
 
-// lookup returns what is kept of some days.
-func (c *closedDays) lookup(kind uint8, from, to int32, mau dayset.MAU) (found map[int32]dayset.Point, asOf uint64) {
+// lookup returns what is kept of some days, and what is kept but stale.
+func (c *closedDays) lookup(kind uint8, from, to int32, mau dayset.MAU) (found, stale map[int32]dayset.Point, asOf uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found = make(map[int32]dayset.Point)
+	found, stale = make(map[int32]dayset.Point), make(map[int32]dayset.Point)
 	for day := from; day <= to; day++ {
-		if f, ok := c.figures[dayID{kind, day}]; ok && f.has>>mau&1 == 1 {
+		f, ok := c.figures[dayID{kind, day}]
+		switch {
+		case !ok || f.has>>mau&1 == 0:
+		case f.stale:
+			stale[day] = f.point(mau)
+		default:
 			found[day] = f.point(mau)
 		}
 	}
-	return found, c.reopens
+	return found, stale, c.reopens
 }
 
 // complete reports whether all figures of a day are in the store.
 func (c *closedDays) complete(id dayID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.figures[id].stored
+	f := c.figures[id]
+	return f.stored && !f.stale
 }
 
-// reopen drops the figures that a mark on a day is part of, of its kind and of
-// all. It is called with the partition locked that the mark is in, before the
+// reopen makes the figures stale that a mark on a day is part of, of its kind and
+// of all. It is called with the partition locked that the mark is in, before the
 // batch is applied.
 func (c *closedDays) reopen(b *pebble.Batch, id dayID) error {
 	if id.day >= c.openFrom.Load() {
@@ -98,7 +114,7 @@ func (c *closedDays) reopen(b *pebble.Batch, id dayID) error {
 	c.reopens++
 	for day := id.day; day < id.day+longestMAU; day++ {
 		for _, kind := range [...]uint8{id.kind, allKinds} {
-			if err := c.drop(b, dayID{kind, day}); err != nil {
+			if err := c.outdate(b, dayID{kind, day}); err != nil {
 				return err
 			}
 		}
@@ -106,34 +122,33 @@ func (c *closedDays) reopen(b *pebble.Batch, id dayID) error {
 	return nil
 }
 
-// reopenFrom drops all figures from a day on.
+// reopenFrom makes all figures from a day on stale.
 func (c *closedDays) reopenFrom(b *pebble.Batch, day int32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reopens++
-	for id := range c.written {
-		if _, here := c.figures[id]; here || id.day < day {
-			continue
-		}
-		if err := c.drop(b, id); err != nil {
-			return err
-		}
-	}
 	for id := range c.figures {
 		if id.day < day {
 			continue
 		}
-		if err := c.drop(b, id); err != nil {
+		if err := c.outdate(b, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *closedDays) drop(b *pebble.Batch, id dayID) error {
-	delete(c.figures, id) // if the batch is not applied, they are computed anew
-	if c.written[id] {
-		return b.Delete(closedKey(id), nil)
+// outdate makes the figures of a day stale. If the batch is not applied, they are
+// counted anew for nothing.
+func (c *closedDays) outdate(b *pebble.Batch, id dayID) error {
+	f, ok := c.figures[id]
+	if !ok || f.stale {
+		return nil
+	}
+	f.stale = true
+	c.figures[id] = f
+	if f.stored {
+		return b.Set(closedKey(id), f.encode(), nil)
 	}
 	return nil
 }
@@ -150,16 +165,20 @@ func (c *closedDays) keep(st *store, asOf uint64, kind uint8, from int32, some [
 	for i, f := range some {
 		id := dayID{kind, from + int32(i)}
 		old := c.figures[id]
-		if old.stored {
+		if old.stored && !old.stale {
 			continue
 		}
-		for mau := range f.months {
-			if f.has>>mau&1 == 0 {
-				f.months[mau] = old.months[mau]
+		if !old.stale {
+			for mau := range f.months {
+				if f.has>>mau&1 == 0 {
+					f.months[mau] = old.months[mau]
+				}
 			}
+			f.has |= old.has
 		}
-		f.has |= old.has
-		f.stored = lasting && f.has == allMonths
+		if f.stored = (lasting || old.stored) && f.has == allMonths; !f.stored && old.stored {
+			continue // nothing that is stored is given up for a part of it
+		}
 		if f.stored {
 			if err := b.Set(closedKey(id), f.encode(), nil); err != nil {
 				return false, err
@@ -173,9 +192,6 @@ func (c *closedDays) keep(st *store, asOf uint64, kind uint8, from int32, some [
 		}
 	}
 	for id, f := range made {
-		if f.stored {
-			c.written[id] = true
-		}
 		if f.stored || len(c.figures) < maxClosed {
 			c.figures[id] = f
 		}
@@ -233,43 +249,101 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 	if !ok {
 		return out, nil
 	}
-	from, to, mau := int32(q.Range.From), int32(q.Range.To), mauOf[q.MAU]
-	enter := func(day int32, p dayset.Point) {
-		f := &out[day-from]
-		f.DAU, f.WAU, f.MAU = int(p.DAU), int(p.WAU), int(p.MAU)
-	}
-	today := e.closeBefore()
-	found, asOf := e.kept.lookup(kind, from, to, mau)
+	from, to := int32(q.Range.From), int32(q.Range.To)
+	s := seriesReader{e: e, kind: q.Kind, kept: kind, mau: mauOf[q.MAU], today: e.closeBefore(), out: out}
+	found, stale, asOf := e.kept.lookup(kind, from, to, s.mau)
+	s.asOf = asOf
 	for day, p := range found {
-		enter(day, p)
+		s.enter(day, p)
 	}
-	for _, r := range gaps(found, from, to) {
-		figures, far, err := e.figures(ctx, q.Kind, r[0], r[1], mau, false)
-		if err != nil {
-			return nil, err
-		}
-		for i := range figures {
-			enter(r[0]+int32(i), figures[i].point(mau))
-		}
-		over := figures[:max(0, min(len(figures), int(today-r[0])))]
-		if e.store.writable() != nil {
-			continue
-		}
-		if _, err := e.kept.keep(e.store, asOf, kind, r[0], over, far); err != nil {
+	for _, r := range gaps(found, from, to, longestMAU) {
+		if err := s.count(ctx, r, found, stale); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// gaps returns the ranges of days of which nothing was found, those together
-// that one reading of sets serves.
-func gaps(found map[int32]dayset.Point, from, to int32) (out [][2]int32) {
+// archivePatience is how long the archive is waited for when figures are asked
+// for that are known but for marks that changed since.
+const archivePatience = 2 * time.Second
+
+// seriesReader counts the figures of a series that are not kept.
+type seriesReader struct {
+	e     *Engine
+	kind  string
+	kept  uint8 // the kind as figures are kept
+	mau   dayset.MAU
+	today int32
+	asOf  uint64
+	out   []rollcall.DayFigures
+}
+
+func (s *seriesReader) enter(day int32, p dayset.Point) {
+	f := &s.out[day-int32(s.out[0].Day)]
+	f.DAU, f.WAU, f.MAU = int(p.DAU), int(p.WAU), int(p.MAU)
+}
+
+// count counts the figures of a range of days. If the archive does not answer in
+// time, those that are stale are taken as they are, and others counted by
+// themselves.
+func (s *seriesReader) count(ctx context.Context, r [2]int32, found, stale map[int32]dayset.Point) error {
+	// Without anything to fall back on, the question waits as long as it may.
+	fallback := make(map[int32]dayset.Point)
+	for day := r[0]; day <= r[1]; day++ {
+		if p, ok := stale[day]; ok {
+			fallback[day] = p
+		}
+	}
+	if len(fallback) == 0 {
+		return s.countAll(ctx, r)
+	}
+	patient, stop := context.WithTimeout(ctx, archivePatience)
+	defer stop()
+	err := s.countAll(patient, r)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, rollcall.ErrArchiveAway) && patient.Err() == nil {
+		return err
+	}
+
+	for day, p := range fallback {
+		s.enter(day, p)
+		s.out[day-int32(s.out[0].Day)].Stale = true
+	}
+	maps.Copy(fallback, found)
+	for _, rest := range gaps(fallback, r[0], r[1], 2) {
+		if err := s.countAll(ctx, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countAll counts the figures of a range of days and keeps those of days that are
+// over.
+func (s *seriesReader) countAll(ctx context.Context, r [2]int32) error {
+	figures, far, err := s.e.figures(ctx, s.kind, r[0], r[1], s.mau, false)
+	if err != nil {
+		return err
+	}
+	for i := range figures {
+		s.enter(r[0]+int32(i), figures[i].point(s.mau))
+	}
+	over := figures[:max(0, min(len(figures), int(s.today-r[0])))]
+	if s.e.store.writable() != nil {
+		return nil
+	}
+	_, err = s.e.kept.keep(s.e.store, s.asOf, s.kept, r[0], over, far)
+	return err
+}
+
+// gaps returns the ranges of days of which nothing was found, those together that
+// are less than so many days apart: one reading of sets serves them.
+func gaps(found map[int32]dayset.Point, from, to, apart int32) (out [][2]int32) {
 	for day := from; day <= to; day++ {
 		if _, ok := found[day]; ok {
 			continue
 		}
-		if n := len(out); n > 0 && day-out[n-1][1] < longestMAU {
+		if n := len(out); n > 0 && day-out[n-1][1] < apart {
 			out[n-1][1] = day
 		} else {
 			out = append(out, [2]int32{day, day})
@@ -333,7 +407,7 @@ func (e *Engine) closeDaysOf(ctx context.Context, kind string, day int32) (done 
 		return true, nil
 	}
 	today := e.closeBefore()
-	_, asOf := e.kept.lookup(kept, 1, 0, 0)
+	_, _, asOf := e.kept.lookup(kept, 1, 0, 0)
 	from, to := int32(math.MaxInt32), int32(math.MinInt32)
 	for d := day; d < min(day+longestMAU, today); d++ {
 		if !e.kept.complete(dayID{kept, d}) {

@@ -192,7 +192,7 @@ func (e *Engine) Readmit(ctx context.Context, maps []rollcall.MonthMap) error {
 }
 
 // AllHot implements [rollcall.Locator].
-func (e *Engine) AllHot(_ context.Context, user string) (bool, error) {
+func (e *Engine) AllHot(_ context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
 	if err := e.open(); err != nil {
 		return false, err
 	}
@@ -200,7 +200,10 @@ func (e *Engine) AllHot(_ context.Context, user string) (bool, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	n, ok := p.find(user)
-	return !ok || !p.days.away.Contains(n), nil
+	if !ok || !p.days.away.Contains(n) {
+		return true, nil
+	}
+	return len(e.departed.within(e.kinds.of(kind), int32(d.From), int32(d.To))) == 0, nil
 }
 
 // announcer is the partition whose units carry the events about no user.

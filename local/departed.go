@@ -92,10 +92,7 @@ func noArchive(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return cutShort(ctx.Err())
 	}
-	return &rollcall.Error{
-		Code:   rollcall.CodeUnavailable,
-		Detail: "the archive does not answer, and the question is about days that are there", Err: err,
-	}
+	return rollcall.ArchiveAway("the archive does not answer, and the question is about days that are there", err)
 }
 
 // departedIn returns the days of some kinds in a range that have left. The

@@ -50,7 +50,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 5
+const format = 6
 
 // The names of the meta table.
 const (
@@ -79,7 +79,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	}
 	e.store, e.kinds.store, e.visits = st, st, newVisits(st)
 	e.departed.days = make(map[dayID]bool)
-	e.kept.figures, e.kept.written = make(map[dayID]closedFigures), make(map[dayID]bool)
+	e.kept.figures = make(map[dayID]closedFigures)
 	e.scratch.New = func() any { return new(beatScratch) }
 	if err := e.load(); err != nil {
 		return nil, errors.Join(err, st.close())

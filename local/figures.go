@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
 )
@@ -77,8 +79,11 @@ var periodOf = map[rollcall.Period]dayset.Period{
 // Retention implements [rollcall.Attendance].
 func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
 	last, ok, err := e.lastDay(ctx, q.Kind)
-	if err != nil || !ok {
+	if err != nil {
 		return nil, err
+	}
+	if !ok { // then there is no day with marks to read
+		last = int32(q.Range.From) - longestMAU
 	}
 	dq := dayset.RetentionQuery{
 		Period: periodOf[q.Period], From: int32(q.Range.From), To: int32(q.Range.To), Last: last,
@@ -160,11 +165,19 @@ func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind strin
 	return out, err
 }
 
+// never reports that a day never was in the time zone.
+func (e *Engine) never(day int32) bool { return !rollcall.Day(day).ExistsIn(e.zone()) }
+
 // Streaks implements [rollcall.Attendance].
 func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
 	var out []rollcall.UserStreak
-	err := e.eachDays(ctx, q.Kind, int32(q.Range.From), int32(q.Range.To), func() { out = nil }, func(p *partition, v dayView) {
-		for _, s := range dayset.Streaks(v, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit) {
+	from, to, today := int32(q.Range.From), int32(q.Range.To), int32(q.Today)
+	read := to
+	if to < today && rollcall.Day(to).NextIn(e.zone()) == q.Today {
+		read = today // who came today is at no risk
+	}
+	err := e.eachDays(ctx, q.Kind, from, read, func() { out = nil }, func(p *partition, v dayView) {
+		for _, s := range dayset.Streaks(v, from, to, today, q.Limit, e.never) {
 			out = append(out, rollcall.UserStreak{
 				User:   p.dir.ID(s.Number),
 				Streak: rollcall.Streak{Current: s.Current, AtRisk: s.AtRisk, Longest: s.Longest},
@@ -194,11 +207,13 @@ func (e *Engine) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.P
 		}
 	}
 	err := e.eachDays(ctx, q.Kind, int32(q.Range.From), int32(q.Range.To), reset, func(p *partition, v dayView) {
-		find := dayset.Any
+		from, to := int32(q.Range.From), int32(q.Range.To)
+		var found *roaring.Bitmap
 		if q.Match == rollcall.MatchEvery {
-			find = dayset.Every
+			found = dayset.Every(v, from, to, e.never)
+		} else {
+			found = dayset.Any(v, from, to)
 		}
-		found := find(v, int32(q.Range.From), int32(q.Range.To))
 		page.Total += int(found.GetCardinality())
 		if resumed && p.index < after.part() {
 			return

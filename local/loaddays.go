@@ -80,7 +80,7 @@ func (e *Engine) loadDeparted() error {
 			return damaged("figures", k, err)
 		}
 		id := dayID{k[1], int32(binary.BigEndian.Uint32(k[2:]))}
-		e.kept.figures[id], e.kept.written[id] = f, true
+		e.kept.figures[id] = f
 		e.kept.openFrom.Store(max(e.kept.openFrom.Load(), id.day+1))
 		return nil
 	})

@@ -126,7 +126,7 @@ func (p *partition) mark(now int64, s share, how marksChange) (*unit, int, error
 		steps, err = p.markSteps(s, numbers, func(kind string) (uint8, bool, error) {
 			i, err := p.eng.kinds.index(kind)
 			return i, true, err
-		})
+		}, nil)
 	}
 	if err == nil {
 		steps, err = p.days.putAll(u.batch, steps, how)
@@ -199,8 +199,9 @@ func (p *partition) putIDs(b *pebble.Batch, numbers []uint32) error {
 	return nil
 }
 
-// markSteps resolves the kinds of the marks and sorts them, each once.
-func (p *partition) markSteps(s share, numbers []uint32, indexOf func(kind string) (i uint8, known bool, err error)) ([]markStep, error) {
+// markSteps resolves the kinds of the marks, tells note of each unless that is nil,
+// and sorts them, each once.
+func (p *partition) markSteps(s share, numbers []uint32, indexOf func(kind string) (i uint8, known bool, err error), note func(i int, step markStep)) ([]markStep, error) {
 	steps := make([]markStep, 0, len(numbers))
 	var last string // the kind resolved last, and its index
 	var index uint8
@@ -223,7 +224,11 @@ func (p *partition) markSteps(s share, numbers []uint32, indexOf func(kind strin
 		if !known {
 			continue // nobody is marked with it
 		}
-		steps = append(steps, newMarkStep(index, s.marks[i].Day, n))
+		step := newMarkStep(index, s.marks[i].Day, n)
+		steps = append(steps, step)
+		if note != nil {
+			note(i, step)
+		}
 	}
 	slices.Sort(steps)
 	return slices.Compact(steps), nil

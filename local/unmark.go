@@ -12,27 +12,33 @@ import (
 // Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
 // gets another first day, for which the archive is asked if they have marks
 // there.
-func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (int, error) {
+func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) ([]bool, error) {
 	now, err := e.enterWrite(at)
+	taken := make([]bool, len(marks))
 	if err != nil {
-		return 0, err
+		return taken, err
 	}
-	total := 0
+	places := make(map[*rollcall.Mark]int, len(marks))
+	for i := range marks {
+		places[&marks[i]] = i
+	}
 	var units []*unit
 	for i, some := range e.shares(marks) {
 		if len(some.marks) == 0 {
 			continue
 		}
 		var u *unit
-		var n int
-		if u, n, err = e.parts[i].unmarkAll(ctx, now, some); err != nil {
+		var was []*rollcall.Mark
+		if u, was, err = e.parts[i].unmarkAll(ctx, now, some); err != nil {
 			break
 		}
-		total += n
+		for _, m := range was {
+			taken[places[m]] = true
+		}
 		units = append(units, u)
 	}
 	err = waitAll(units, err)
-	return total, err
+	return taken, err
 }
 
 // archived are the departed days of users of a kind by the archive, and how things
@@ -48,16 +54,16 @@ type userKind struct {
 }
 
 // unmarkAll takes marks back, having asked the archive for whatever is needed.
-func (p *partition) unmarkAll(ctx context.Context, now int64, s share) (*unit, int, error) {
+func (p *partition) unmarkAll(ctx context.Context, now int64, s share) (*unit, []*rollcall.Mark, error) {
 	var known archived
 	for {
-		u, n, need, err := p.unmark(now, s, &known)
+		u, was, need, err := p.unmark(now, s, &known)
 		if err != nil || len(need) == 0 {
-			return u, n, err
+			return u, was, err
 		}
 		for _, who := range need {
 			if known.days[who], err = p.eng.archivedDays(ctx, who); err != nil {
-				return nil, 0, err
+				return nil, nil, err
 			}
 		}
 	}
@@ -85,9 +91,9 @@ func (e *Engine) archivedDays(ctx context.Context, who userKind) ([]int32, error
 	return out, nil
 }
 
-// unmark takes marks back, unless the archive has to be asked first: then it
-// says for whom. What is known is forgotten if days or marks have left since.
-func (p *partition) unmark(now int64, s share, known *archived) (*unit, int, []userKind, error) {
+// unmark takes marks back and returns those that were there, unless the archive
+// has to be asked first: then it says for whom. What is known is forgotten if days or marks have left since.
+func (p *partition) unmark(now int64, s share, known *archived) (*unit, []*rollcall.Mark, []userKind, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
@@ -97,18 +103,23 @@ func (p *partition) unmark(now int64, s share, known *archived) (*unit, int, []u
 	u := p.begin()
 	numbers, _, err := p.numbers(u.batch, s, false, nil)
 	if err != nil {
-		return nil, 0, nil, u.drop(err)
+		return nil, nil, nil, u.drop(err)
 	}
+	by := make(map[markStep]*rollcall.Mark, len(numbers)) // the first that says so
 	asked, err := p.markSteps(s, numbers, func(kind string) (uint8, bool, error) {
 		i, known := p.eng.kinds.lookup(kind)
 		return i, known, nil
+	}, func(i int, step markStep) {
+		if by[step] == nil {
+			by[step] = s.marks[i]
+		}
 	})
 	if err != nil {
-		return nil, 0, nil, u.drop(err)
+		return nil, nil, nil, u.drop(err)
 	}
 	moves, need := p.refirst(asked, known.days)
 	if len(need) > 0 {
-		return nil, 0, need, u.drop(nil)
+		return nil, nil, need, u.drop(nil)
 	}
 	steps, err := p.days.putAll(u.batch, slices.Clone(asked), unmarking)
 	if err == nil {
@@ -118,17 +129,19 @@ func (p *partition) unmark(now int64, s share, known *archived) (*unit, int, []u
 		err = p.unmarkAway(u, asked)
 	}
 	if err != nil {
-		return nil, 0, nil, u.drop(err)
+		return nil, nil, nil, u.drop(err)
 	}
 	if err := u.apply(); err != nil {
-		return nil, 0, nil, err
+		return nil, nil, nil, err
 	}
 	p.days.change(steps, unmarking)
 	p.days.moveFirsts(moves)
-	for _, s := range steps {
+	was := make([]*rollcall.Mark, len(steps))
+	for i, s := range steps {
+		was[i] = by[s]
 		p.mayRelease(s.user())
 	}
-	return u, len(steps), nil, nil
+	return u, was, nil, nil
 }
 
 // unmarkAway sees to marks that may be in the archive, of days that departed:

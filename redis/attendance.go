@@ -44,17 +44,17 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 // Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
 // gets another first day, for which the archive is asked if they have marks
 // there.
-func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) (n int, err error) {
+func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) ([]bool, error) {
+	taken := make([]bool, len(marks))
 	var rest []*unmarking
-	err = e.eachMark(ctx, at, in(0, &e.scripts.unmark, "", "0"), marks, func(some []int, msg rueidis.RedisMessage) error {
-		u := &unmarking{}
+	err := e.eachMark(ctx, at, in(0, &e.scripts.unmark, "", "0"), marks, func(some []int, msg rueidis.RedisMessage) error {
+		u := &unmarking{places: some, taken: taken}
 		for _, i := range some {
 			u.marks = append(u.marks, marks[i])
 		}
 		if err := u.read(msg); err != nil {
 			return err
 		}
-		n += u.taken
 		if u.done < len(u.marks) {
 			rest = append(rest, u)
 		}
@@ -64,18 +64,17 @@ func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark
 		if err != nil {
 			break
 		}
-		n -= u.taken
 		err = e.unmarkRest(ctx, at, u)
-		n += u.taken
 	}
-	return n, err
+	return taken, err
 }
 
 // unmarking takes marks of one partition back.
 type unmarking struct {
 	marks   []rollcall.Mark
-	done    int // that many of them have been
-	taken   int // and as many of these were there
+	done    int   // that many of them have been
+	places  []int // of the marks among all, and whether each was there
+	taken   []bool
 	recalls string
 	users   map[string]bool // of whom the archive has to be asked
 }
@@ -96,15 +95,13 @@ func (u *unmarking) read(msg rueidis.RedisMessage) error {
 		}
 		return nil
 	}
-	if len(reply) != 3 {
+	if len(reply) != 2 || len(reply[1]) > len(u.marks)-u.done {
 		return damaged("an answer about marks")
 	}
-	taken, err1 := strconv.Atoi(reply[1])
-	done, err2 := strconv.Atoi(reply[2])
-	if err1 != nil || err2 != nil {
-		return damaged("an answer about marks")
+	for i := range reply[1] {
+		u.taken[u.places[u.done+i]] = reply[1][i] == '1'
 	}
-	u.taken, u.done = u.taken+taken, u.done+done
+	u.done += len(reply[1])
 	return nil
 }
 

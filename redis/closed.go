@@ -2,9 +2,12 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
@@ -12,8 +15,9 @@ import (
 
 // closedFigures are the figures of a closed day in one partition: the number of
 // users of the day, of the week and of each kind of month that end with it. They
-// are kept in Redis until a mark changes them, so that neither their sets nor
-// the archive need be asked.
+// are kept in Redis, so that neither their sets nor the archive need be asked. A
+// mark that changes them makes them stale: they are counted anew when they are
+// asked for, and answer as they are if the archive does not.
 type closedFigures struct{ day, week, m28, m30, month uint32 }
 
 func (f closedFigures) pack() string {
@@ -24,12 +28,13 @@ func (f closedFigures) pack() string {
 	return p.text()
 }
 
-func unpackClosed(s string) (f closedFigures, ok bool) {
+func unpackClosed(s string) (f closedFigures, stale, ok bool) {
+	s, stale = strings.CutSuffix(s, "S")
 	u := unpacker{s: s}
 	for _, n := range [...]*uint32{&f.day, &f.week, &f.m28, &f.m30, &f.month} {
 		*n = uint32(u.num(4))
 	}
-	return f, !u.bad && u.s == ""
+	return f, stale, !u.bad && u.s == ""
 }
 
 func (f closedFigures) point(mau rollcall.MAU) dayset.Point {
@@ -43,60 +48,74 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 	for i := range out {
 		out[i].Day = q.Range.From + rollcall.Day(i)
 	}
-	open, today, err := e.addClosed(ctx, &q, out)
+	kept, today, err := e.addClosed(ctx, &q, out)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range gaps(open, q.Range.From) {
-		if err := e.addOpen(ctx, &q, r, today, out); err != nil {
+	for _, r := range gaps(kept, q.Range.From, longestMAU) {
+		if err := e.addOpen(ctx, &q, r, kept, today, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// addClosed adds what every partition keeps, and returns of which days one does
-// not, and what day it is in the partition that is ahead: one without users
-// stands still.
-func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) (open []bool, today rollcall.Day, err error) {
+// keptDay is what the partitions keep of the figures of a day.
+type keptDay uint8
+
+const (
+	keptAll   keptDay = iota // every partition keeps them
+	keptStale                // every one does, and some are stale
+	keptNone                 // some do not
+)
+
+// addClosed adds what every partition keeps, stale or not, and returns how it is
+// with each day, and what day it is in the partition that is ahead: one without
+// users stands still.
+func (e *Engine) addClosed(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) (kept []keptDay, today rollcall.Day, err error) {
 	messages, err := e.everywhere(ctx, 0, &e.scripts.closed, q.Kind, fmt.Sprint(int32(q.Range.From)), fmt.Sprint(int32(q.Range.To)))
 	if err != nil {
 		return nil, 0, err
 	}
-	open = make([]bool, len(out))
+	kept = make([]keptDay, len(out))
 	latest := int64(0)
 	for _, msg := range messages {
-		kept, err := msg.AsStrSlice()
-		if err != nil || len(kept) != 1+len(out) {
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply) != 1+len(out) {
 			return nil, 0, damaged("figures of days")
 		}
-		clock, err := strconv.ParseInt(kept[0], 10, 64)
+		clock, err := strconv.ParseInt(reply[0], 10, 64)
 		if err != nil {
 			return nil, 0, damaged("figures of days")
 		}
 		latest = max(latest, clock)
-		for i, packed := range kept[1:] {
-			f, ok := unpackClosed(packed)
-			open[i] = open[i] || !ok
+		for i, packed := range reply[1:] {
+			f, stale, ok := unpackClosed(packed)
+			switch {
+			case !ok:
+				kept[i] = keptNone
+			case stale:
+				kept[i] = max(kept[i], keptStale)
+			}
 			add(&out[i], f.point(q.MAU))
 		}
 	}
 	for i := range out {
-		if open[i] {
+		if out[i].Stale = kept[i] == keptStale; kept[i] == keptNone {
 			out[i] = rollcall.DayFigures{Day: out[i].Day}
 		}
 	}
-	return open, rollcall.DayOf(timeOf(latest), e.zone()), nil
+	return kept, rollcall.DayOf(timeOf(latest), e.zone()), nil
 }
 
-// gaps returns the ranges of days that are open, those together that one reading
-// of sets serves.
-func gaps(open []bool, first rollcall.Day) (out []rollcall.DayRange) {
-	for i, is := range open {
+// gaps returns the ranges of days that have to be counted, those together that are
+// less than so many days apart: one reading of sets serves them.
+func gaps(kept []keptDay, first, apart rollcall.Day) (out []rollcall.DayRange) {
+	for i, is := range kept {
 		day := first + rollcall.Day(i)
-		if n := len(out); !is {
+		if n := len(out); is == keptAll {
 			continue
-		} else if n > 0 && day-out[n-1].To < longestMAU {
+		} else if n > 0 && day-out[n-1].To < apart {
 			out[n-1].To = day
 		} else {
 			out = append(out, rollcall.DayRange{From: day, To: day})
@@ -109,9 +128,43 @@ func add(f *rollcall.DayFigures, p dayset.Point) {
 	f.DAU, f.WAU, f.MAU = f.DAU+int(p.DAU), f.WAU+int(p.WAU), f.MAU+int(p.MAU)
 }
 
-// addOpen makes the figures of a range of days from their sets, and keeps those
+// archivePatience is how long the archive is waited for when figures are asked
+// for that are known but for marks that changed since.
+const archivePatience = 2 * time.Second
+
+// addOpen makes the figures of a range of days. If the archive does not answer in
+// time, those that are stale stay as they are, and others are counted by
+// themselves.
+func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, kept []keptDay, today rollcall.Day, out []rollcall.DayFigures) error {
+	of := slices.Clone(kept[r.From-q.Range.From : r.To-q.Range.From+1])
+	if !slices.Contains(of, keptStale) {
+		return e.countOpen(ctx, q, r, today, out)
+	}
+	fallback := slices.Clone(out)
+	patient, stop := context.WithTimeout(ctx, archivePatience)
+	defer stop()
+	err := e.countOpen(patient, q, r, today, out)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, rollcall.ErrArchiveAway) && patient.Err() == nil {
+		return err
+	}
+
+	copy(out, fallback)
+	for i := range of {
+		if of[i] == keptStale {
+			of[i] = keptAll
+		}
+	}
+	for _, rest := range gaps(of, r.From, 2) {
+		if err := e.countOpen(ctx, q, rest, today, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countOpen makes the figures of a range of days from their sets, and keeps those
 // of days that are over.
-func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, today rollcall.Day, out []rollcall.DayFigures) error {
+func (e *Engine) countOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, today rollcall.Day, out []rollcall.DayFigures) error {
 	some := out[r.From-q.Range.From : r.To-q.Range.From+1]
 	for i := range some { // days between two that are open were kept
 		some[i] = rollcall.DayFigures{Day: some[i].Day}
@@ -183,11 +236,12 @@ func (e *Engine) Conclude(ctx context.Context, kind string, day rollcall.Day) er
 			if _, err := e.Series(ctx, q); err != nil {
 				return err
 			}
-			open, today, err := e.addClosed(ctx, &q, make([]rollcall.DayFigures, longestMAU))
+			kept, today, err := e.addClosed(ctx, &q, make([]rollcall.DayFigures, longestMAU))
 			if err != nil {
 				return err
 			}
-			if !slices.Contains(open[:max(0, min(longestMAU, int(today-day)))], true) {
+			over := kept[:max(0, min(longestMAU, int(today-day)))]
+			if !slices.ContainsFunc(over, func(k keptDay) bool { return k != keptAll }) {
 				break
 			}
 		}

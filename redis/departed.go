@@ -85,7 +85,7 @@ func isCutShort(err error) bool {
 }
 
 func noArchive(err error) error {
-	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the archive does not answer, and the question is about days that are there", Err: err}
+	return rollcall.ArchiveAway("the archive does not answer, and the question is about days that are there", err)
 }
 
 // leave is a partition's note of a day that left it.
@@ -367,8 +367,8 @@ func (e *Engine) numbersOf(ctx context.Context, of []rollcall.MonthMap) ([]int64
 }
 
 // AllHot implements [rollcall.Locator].
-func (e *Engine) AllHot(ctx context.Context, user string) (bool, error) {
-	msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.allHot, user))
+func (e *Engine) AllHot(ctx context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
+	msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.allHot, user, kind, fmt.Sprint(int32(d.From)), fmt.Sprint(int32(d.To))))
 	if err != nil {
 		return false, err
 	}

@@ -153,8 +153,11 @@ func (e *Engine) newcomers(ctx context.Context, kind string, from, to int64) ([]
 // Retention implements [rollcall.Attendance].
 func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
 	last, ok, err := e.lastDay(ctx, q.Kind)
-	if err != nil || !ok {
+	if err != nil {
 		return nil, err
+	}
+	if !ok { // then there is no day with marks to read
+		last = q.Range.From - longestMAU
 	}
 	dq := dayset.RetentionQuery{
 		Period: periodOf[q.Period], From: int32(q.Range.From), To: int32(q.Range.To), Last: int32(last),
@@ -232,11 +235,18 @@ func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind strin
 	return out, err
 }
 
+// never reports that a day never was in the time zone.
+func (e *Engine) never(day int32) bool { return !rollcall.Day(day).ExistsIn(e.zone()) }
+
 // Streaks implements [rollcall.Attendance].
 func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
 	var out []rollcall.UserStreak
-	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(q.Range.To), func(p int, d partDays) error {
-		top := dayset.Streaks(d.sets, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit)
+	read := q.Range.To
+	if read < q.Today && read.NextIn(e.zone()) == q.Today {
+		read = q.Today // who came today is at no risk
+	}
+	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(read), func(p int, d partDays) error {
+		top := dayset.Streaks(d.sets, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit, e.never)
 		numbers := make([]uint32, len(top))
 		for i, t := range top {
 			numbers[i] = t.Number
@@ -284,11 +294,13 @@ func (e *Engine) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.P
 	}
 	more, last := false, activePlace{}
 	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(q.Range.To), func(p int, d partDays) error {
-		find := dayset.Any
+		from, to := int32(q.Range.From), int32(q.Range.To)
+		var found *roaring.Bitmap
 		if q.Match == rollcall.MatchEvery {
-			find = dayset.Every
+			found = dayset.Every(d.sets, from, to, e.never)
+		} else {
+			found = dayset.Any(d.sets, from, to)
 		}
-		found := find(d.sets, int32(q.Range.From), int32(q.Range.To))
 		page.Total += int(found.GetCardinality())
 		if resumed && p < after.part {
 			return nil

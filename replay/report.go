@@ -211,7 +211,7 @@ func (p *player) retention(ctx context.Context, weeks rollcall.DayRange, m rollc
 	}
 	out.Mean = make([]*float64, len(got.Mean))
 	for _, row := range got.Rows {
-		out.Cohorts = append(out.Cohorts, Cohort(row))
+		out.Cohorts = append(out.Cohorts, Cohort{Start: row.Start, Size: row.Size, Retained: row.Retained, Complete: row.Complete})
 	}
 	for k, share := range got.Mean {
 		if !math.IsNaN(share) {

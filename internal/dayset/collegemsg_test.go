@@ -190,7 +190,7 @@ func (c *college) checkStreaks(t *testing.T, want expected, first, last int32) {
 		expect = append(expect, named{id, int(pair[1].(float64))})
 	}
 	for i, part := range c.parts {
-		for _, s := range dayset.Streaks(part, first, last, last, len(expect)) {
+		for _, s := range dayset.Streaks(part, first, last, last, len(expect), nil) {
 			id, err := strconv.Atoi(c.names[i][s.Number])
 			require.NoError(t, err)
 			got = append(got, named{id, s.Longest})

@@ -29,18 +29,21 @@ func Any(src Source, from, to int32) *roaring.Bitmap {
 	return roaring.FastOr(sets...)
 }
 
-// Every returns the numbers seen on each day of [from, to]; none if the range
-// is empty. It stops reading at the day that leaves none. The set is the
-// caller's.
-func Every(src Source, from, to int32) *roaring.Bitmap {
-	if to < from {
-		return roaring.New()
+// Every returns the numbers seen on each day of [from, to] but those for which
+// never holds, which is nil for none; no numbers if there is no such day. It stops
+// reading at the day that leaves none. The set is the caller's.
+func Every(src Source, from, to int32, never func(day int32) bool) *roaring.Bitmap {
+	var all *roaring.Bitmap
+	for day := from; day <= to && (all == nil || !all.IsEmpty()); day++ {
+		switch {
+		case never != nil && never(day):
+		case all == nil:
+			all = orEmpty(src.Set(day)).Clone()
+		default:
+			all.And(orEmpty(src.Set(day)))
+		}
 	}
-	all := orEmpty(src.Set(from)).Clone()
-	for day := from + 1; day <= to && !all.IsEmpty(); day++ {
-		all.And(orEmpty(src.Set(day)))
-	}
-	return all
+	return orEmpty(all)
 }
 
 func orEmpty(set *roaring.Bitmap) *roaring.Bitmap {

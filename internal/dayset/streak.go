@@ -3,6 +3,8 @@ package dayset
 import (
 	"cmp"
 	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Streak is a number's runs of consecutive days.
@@ -21,25 +23,37 @@ type Streak struct {
 // first top of them, and all others as long as the last of these, so that the
 // caller can choose among equals. They are in order of length, longest first,
 // then of number. Days after today are not read; of a longer range the last
-// 65,535 days count.
+// 65,535 days count. Nobody who was seen today is AtRisk, also if the range ends
+// before. Days for which never holds are none, and break nothing; nil for none.
 //
 // Merged and cut again, the results of partitions are the result of the whole.
-func Streaks(src Source, from, to, today int32, top int) []Streak {
+func Streaks(src Source, from, to, today int32, top int, never func(day int32) bool) []Streak {
 	to = min(to, today)
 	from = max(from, to-maxSpan+1)
 	if to < from || top <= 0 {
 		return nil
 	}
 	var runs table[run]
+	at := int32(0) // the days that there were, counted
 	for day := from; day <= to; day++ {
-		at := uint16(day - from + 1)
-		runs.visit(src.Set(day), func(r *run) { r.extend(at) })
+		if never != nil && never(day) {
+			continue
+		}
+		at++
+		runs.visit(src.Set(day), func(r *run) { r.extend(uint16(at)) })
 	}
 	cut := shortest(&runs, int(to-from)+1, top)
+	here := seenToday(src, to, today)
+	for day := to + 1; day <= today; day++ {
+		if never == nil || !never(day) {
+			at++
+		}
+	}
 	var streaks []Streak
 	runs.all(func(number uint32, r *run) {
 		if r.longest >= cut {
-			current, atRisk := r.current(today - from + 1)
+			current, atRisk := r.current(at)
+			atRisk = atRisk && !here.Contains(number)
 			streaks = append(streaks, Streak{number, int(r.longest), current, atRisk})
 		}
 	})
@@ -47,6 +61,14 @@ func Streaks(src Source, from, to, today int32, top int) []Streak {
 		return cmp.Or(cmp.Compare(b.Longest, a.Longest), cmp.Compare(a.Number, b.Number))
 	})
 	return streaks
+}
+
+// seenToday is who was seen today, if the days that are read end before.
+func seenToday(src Source, to, today int32) *roaring.Bitmap {
+	if to >= today {
+		return roaring.New()
+	}
+	return orEmpty(src.Set(today))
 }
 
 // shortest is the length of the top-th longest run, 1 if there are fewer.

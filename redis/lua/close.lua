@@ -6,5 +6,6 @@
 -- cost     O(days)
 
 if tonumber(call('HGET', part, 'marks') or 0) ~= tonumber(ARGV[2]) then return done(0) end
-for i = 4, #ARGV, 2 do call('HSET', key('closed'), ARGV[3] .. ':' .. ARGV[i], ARGV[i + 1]) end
+local fresh = epoch()
+for i = 4, #ARGV, 2 do call('HSET', key('closed'), ARGV[3] .. ':' .. ARGV[i], ARGV[i + 1] .. fresh) end
 return done(1)

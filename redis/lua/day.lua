@@ -123,16 +123,21 @@ local function notLaterThan(kind, n, day)
   if f < 0 or day < f then setFirst(kind, n, day) end
 end
 
--- reopen drops the figures of closed days that a mark on a day is part of.
+-- Figures of closed days are kept with the epoch of the partition in which they
+-- were made. They are stale once it is another: so all are made stale at once by
+-- a new epoch, and some by one that no partition comes to.
+local NO_EPOCH = '\255\255\255\255'
+
 local noneClosed
 local reopened = {} -- days of each kind of which this script has dropped the figures
 
+-- reopen makes the figures of closed days stale that a mark on a day is part of.
 local function reopen(kind, day)
-  local closed = key('closed')
+  local closed, fields, put = key('closed'), {}, {}
   if noneClosed == nil then noneClosed = call('EXISTS', closed) == 0 end
   if noneClosed then return end
   reopened[kind] = reopened[kind] or {}
-  local fields, met = {}, reopened[kind]
+  local met = reopened[kind]
   for d = day, day + 30 do
     if not met[d] then
       met[d] = true
@@ -140,8 +145,18 @@ local function reopen(kind, day)
       fields[#fields + 1] = ':' .. d
     end
   end
-  if #fields > 0 then call('HDEL', closed, unpack(fields)) end
+  if #fields == 0 then return end
+  for i, v in ipairs(call('HMGET', closed, unpack(fields))) do
+    if v and string.sub(v, 21) ~= NO_EPOCH then
+      put[#put + 1] = fields[i]
+      put[#put + 1] = string.sub(v, 1, 20) .. NO_EPOCH
+    end
+  end
+  if #put > 0 then call('HSET', closed, unpack(put)) end
 end
+
+-- reopenAll makes the figures of all closed days stale.
+local function reopenAll() call('HINCRBY', part, 'epoch', 1) end
 
 -- renew gives a field of the partition the time in microseconds, so that no value
 -- comes again, not even when a failover took the latest back.

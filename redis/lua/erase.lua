@@ -43,7 +43,7 @@ if n then -- what bears the number follows, see day.lua
   call('ZADD', key('wipe:days'), '-inf', n)
   forgetFirsts(n)
   if call('EXISTS', key('gone')) == 1 then -- they may count in figures kept, and in what was read back
-    call('UNLINK', key('closed'))
+    reopenAll()
     call('SETBIT', key('away'), n, 0)
     countChange()
     touchRecalls()
