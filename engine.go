@@ -418,10 +418,10 @@ type Archival interface {
 	// Recopy lists the maps of all users of a day as changed again, because the
 	// archive turned out not to have them.
 	Recopy(ctx context.Context, kind string, day Day) error
-	// Conclude makes the figures of closed days that a day is part of, and keeps
-	// them, so that they are known without the archive once the day has departed.
-	// It may have to ask the archive for that.
-	Conclude(ctx context.Context, kind string, day Day) error
+	// Conclude makes the figures of closed days that days of a range, of a month at
+	// most, are part of, and keeps them, so that they are known without the archive
+	// once the days have departed. It may have to ask the archive for that.
+	Conclude(ctx context.Context, kind string, days DayRange) error
 	// Depart takes the marks of a day out of the hot store and returns how many
 	// there were. In a partition where the map of one of its users has changed
 	// since it was settled they stay, and left is false.

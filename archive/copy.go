@@ -2,60 +2,94 @@ package archive
 
 import (
 	"context"
-	"errors"
+	"maps"
 
 	"github.com/rollcall/rollcall"
 )
 
-// attempts is how often a batch is copied anew that did not read back as it was
-// written, because a mark was taken back or a user erased in between.
+// attempts is how often what changed is gone through to copy anew what did not read
+// back as it was written, because a mark was taken back or a user erased in between.
 const attempts = 3
 
-// copyAll copies what has changed, a batch at a time.
+// differing is the rows that did not read back, by their maps.
+type differing map[rollcall.MonthMap]bool
+
+// copyAll copies what has changed, a batch at a time. Rows that did not read back as
+// they were written are copied again; those that change all the time wait for the
+// next run. A row that is the same each time, and never stands, is an error.
 func (j *job) copyAll(ctx context.Context) error {
-	for cursor := ""; ; {
-		next, err := j.copyBatch(ctx, cursor)
-		if err != nil || next == "" {
+	var always differing
+	var wrong error
+	for try := 1; try <= attempts; try++ {
+		now, err := j.copyOnce(ctx, &wrong)
+		if err != nil || len(now) == 0 {
 			return err
+		}
+		if always == nil {
+			always = now
+		}
+		maps.DeleteFunc(always, func(m rollcall.MonthMap, _ bool) bool { return !now[m] })
+	}
+	if len(always) > 0 {
+		return wrong
+	}
+	j.opts.Logger.Warn("rows are left to the next run: their marks keep changing", "run", j.run.ID)
+	return nil
+}
+
+// copyOnce goes through what has changed once.
+func (j *job) copyOnce(ctx context.Context, wrong *error) (differing, error) {
+	all := make(differing)
+	for cursor := ""; ; {
+		next, err := j.copyBatch(ctx, cursor, all, wrong)
+		if err != nil || next == "" {
+			return all, err
 		}
 		cursor = next
 	}
 }
 
-// copyBatch copies what follows a cursor and returns the next one.
-func (j *job) copyBatch(ctx context.Context, cursor string) (next string, err error) {
-	for try := 1; ; try++ {
-		var maps []rollcall.MonthMap
-		var changes []Change
-		j.step("copy")
-		err := j.lease.Copy(ctx, func(ctx context.Context) (_ []Change, err error) {
-			j.step("changed")
-			maps, next, err = j.engine.Changed(ctx, cursor, j.opts.Batch)
-			changes = j.changes(maps)
-			j.step("merge")
-			return changes, err
-		})
-		if err != nil || len(maps) == 0 {
-			return next, err
-		}
-		j.step("confirm")
-		unsettled := 0
-		err = j.lease.Confirm(ctx, changes, func(ctx context.Context) (err error) {
-			j.step("settle")
-			unsettled, err = j.engine.Settle(ctx, maps)
-			j.step("settled")
-			return err
-		})
-		if err == nil {
-			j.rows += int64(len(maps))
-			j.opts.Logger.Debug("archive batch copied", "run", j.run.ID, "rows", len(maps), "changed_meanwhile", unsettled)
-			last := maps[len(maps)-1]
-			return next, j.progress(ctx, "copying "+last.Kind+" "+last.Month.String())
-		}
-		if !errors.Is(err, ErrDiffers) || try == attempts {
-			return "", err
-		}
+// copyBatch copies what follows a cursor and returns the next one. Maps that do not
+// read back are entered into differ, and stay changed.
+func (j *job) copyBatch(ctx context.Context, cursor string, differ differing, wrong *error) (next string, err error) {
+	var found []rollcall.MonthMap
+	var changes []Change
+	j.step("copy")
+	err = j.lease.Copy(ctx, func(ctx context.Context) (_ []Change, err error) {
+		j.step("changed")
+		found, next, err = j.engine.Changed(ctx, cursor, j.opts.Batch)
+		changes = j.changes(found)
+		j.step("merge")
+		return changes, err
+	})
+	if err != nil || len(found) == 0 {
+		return next, err
 	}
+
+	j.step("confirm")
+	unsettled, stand := 0, found
+	err = j.lease.ConfirmSome(ctx, changes, func(ctx context.Context, differs map[Row]bool, why error) (err error) {
+		stand = make([]rollcall.MonthMap, 0, len(found))
+		for _, m := range found {
+			if differs[Row{User: m.User, Kind: m.Kind, Month: m.Month}] {
+				differ[m] = true
+				*wrong = why
+			} else {
+				stand = append(stand, m)
+			}
+		}
+		j.step("settle")
+		unsettled, err = j.engine.Settle(ctx, stand)
+		j.step("settled")
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	j.rows += int64(len(stand))
+	j.opts.Logger.Debug("archive batch copied", "run", j.run.ID, "rows", len(stand), "changed_meanwhile", unsettled+len(found)-len(stand))
+	last := found[len(found)-1]
+	return next, j.progress(ctx, "copying "+last.Kind+" "+last.Month.String())
 }
 
 // changes says of maps which of their days are hot: all that have not departed.

@@ -71,7 +71,8 @@ func (j *job) departMonth(ctx context.Context, m kindMonth) error {
 			}
 			return j.tooBusy(m)
 		}
-		if try < attempts { // a mark may have come between counting and counting
+		if try < attempts && j.recopies < maxRecopies { // a mark may have come between counting and counting
+			j.recopies++
 			if err := j.copyAll(ctx); err != nil {
 				return err
 			}
@@ -104,6 +105,10 @@ func (j *job) recopy(ctx context.Context, days []Departure) error {
 	}
 	return j.copyAll(ctx)
 }
+
+// maxRecopies is how often a run goes through all that changed once more because a
+// month could not leave. More months that change as fast stay until the next run.
+const maxRecopies = 3
 
 // errChanging says that too much changes for days to leave now.
 var errChanging = errors.New("archive: marks keep changing")

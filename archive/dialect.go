@@ -3,11 +3,14 @@ package archive
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 )
 
@@ -24,6 +27,12 @@ type dialect struct {
 	// lookup reads (user_id, days) of a kind, a month and n users; days may be
 	// null for those without a row. remove deletes them.
 	lookup, remove func(n int) string
+	// isolation is asked for by every transaction: the first statement of each waits
+	// for its turn, and what follows has to see what came before it.
+	isolation sql.IsolationLevel
+	// undone reports whether the database undid a transaction because of others at
+	// the same time.
+	undone func(error) bool
 	// rewrite makes a table's deleted rows leave its files.
 	rewrite []string
 
@@ -43,6 +52,7 @@ func sqliteDialect() *dialect {
 			return fmt.Sprintf("strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', '+%.3f seconds')", d.Seconds())
 		},
 		overwrite: onConflict,
+		undone:    func(error) bool { return false }, // they wait for each other
 		lookup:    lookupIn,
 		remove:    removeIn,
 		rewrite:   []string{"VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"},
@@ -60,6 +70,12 @@ func postgresDialect() *dialect {
 			return fmt.Sprintf("clock_timestamp() + interval '%d microseconds'", d.Microseconds())
 		},
 		overwrite: onConflict,
+		isolation: sql.LevelReadCommitted, // whatever the server's default is
+		undone: func(err error) bool {
+			const serializationFailure, deadlock = "40001", "40P01"
+			var e *pgconn.PgError
+			return errors.As(err, &e) && (e.Code == serializationFailure || e.Code == deadlock)
+		},
 		// The planner of PostgreSQL has no figures of a table that is new, takes
 		// a month for a row or two, and reads it from end to end for every IN.
 		// Asked for one user at a time it has no choice.
@@ -83,6 +99,11 @@ func mysqlDialect() *dialect {
 		overwrite: func(_ string, columns ...string) string {
 			// VALUES() is the one form that MySQL and MariaDB share.
 			return " ON DUPLICATE KEY UPDATE " + assign(columns, func(c string) string { return "VALUES(" + c + ")" })
+		},
+		undone: func(err error) bool {
+			const deadlock = 1213
+			var e *mysql.MySQLError
+			return errors.As(err, &e) && e.Number == deadlock
 		},
 		lookup:  lookupIn,
 		remove:  removeIn,

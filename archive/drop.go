@@ -24,33 +24,33 @@ func (j *job) drop(ctx context.Context, m kindMonth, days []Departure) error {
 	for _, d := range days {
 		j.departed[m] |= Bit(d.Day)
 	}
-	for _, d := range days {
-		left, err := j.dropDay(ctx, d)
-		if err != nil {
-			return err
-		}
-		if !left {
-			// It is noted all the same: whatever of it is here still is asked for
-			// beside the archive, and leaves with the next run.
-			j.opts.Logger.Info("a day or part of it stays until the next run: marks came in", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String())
-		}
+	stay, err := j.dropDays(ctx, days)
+	if err != nil {
+		return err
+	}
+	for _, d := range stay {
+		// It is noted all the same: whatever of it is here still is asked for
+		// beside the archive, and leaves with the next run.
+		j.opts.Logger.Info("a day or part of it stays until the next run: marks came in", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String())
 	}
 	return j.progress(ctx, "dropped "+m.kind+" "+m.month.String())
 }
 
-// conclude has the figures kept that days are part of. That may take as long as
-// reading months of the archive, and so comes before anything is locked. What
-// cannot be made now can be made of the archive later.
+// conclude has the figures kept that days of a month are part of, all together.
+// That may take as long as reading months of the archive, and so comes before
+// anything is locked. What cannot be made now can be made of the archive later.
 func (j *job) conclude(ctx context.Context, days []Departure) error {
+	span := rollcall.DayRange{From: days[0].Day, To: days[0].Day}
 	for _, d := range days {
-		j.step("conclude")
-		if err := j.engine.Conclude(ctx, d.Kind, d.Day); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			j.opts.Logger.Warn("the figures of a day that leaves are not kept", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String(), "error", err)
-			return nil
-		}
+		span.From, span.To = min(span.From, d.Day), max(span.To, d.Day)
+	}
+	j.step("conclude")
+	err := j.engine.Conclude(ctx, days[0].Kind, span)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		j.opts.Logger.Warn("the figures of days that leave are not kept", "run", j.run.ID, "kind", days[0].Kind, "from", span.From.String(), "to", span.To.String(), "error", err)
 	}
 	return nil
 }
@@ -78,15 +78,24 @@ func (j *job) changedOf(ctx context.Context, m kindMonth) ([]Change, error) {
 	}
 }
 
-// dropDay lets a day go. Nobody takes the lease meanwhile, lest one who calls
-// the day back be overtaken.
-func (j *job) dropDay(ctx context.Context, d Departure) (left bool, err error) {
+// dropDays lets days go and returns those that stay. Nobody takes the lease
+// meanwhile, lest one who calls a day back be overtaken.
+func (j *job) dropDays(ctx context.Context, days []Departure) (stay []Departure, err error) {
 	j.step("drop")
-	err = j.lease.Confirm(ctx, nil, func(ctx context.Context) (err error) {
-		j.step("depart")
-		_, left, err = j.engine.Depart(ctx, d.Kind, d.Day)
-		j.step("departed from")
-		return err
+	err = j.lease.Confirm(ctx, nil, func(ctx context.Context) error {
+		stay = nil
+		for _, d := range days {
+			j.step("depart")
+			_, left, err := j.engine.Depart(ctx, d.Kind, d.Day)
+			j.step("departed from")
+			if err != nil {
+				return err
+			}
+			if !left {
+				stay = append(stay, d)
+			}
+		}
+		return nil
 	})
-	return left, err
+	return stay, err
 }

@@ -186,4 +186,4 @@ func (h *hotStore) Recopy(_ context.Context, kind string, day rollcall.Day) erro
 }
 
 // Conclude implements [rollcall.Archival].
-func (h *hotStore) Conclude(context.Context, string, rollcall.Day) error { return nil }
+func (h *hotStore) Conclude(context.Context, string, rollcall.DayRange) error { return nil }

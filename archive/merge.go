@@ -44,15 +44,27 @@ func copyInto(s session, read func(context.Context) ([]Change, error)) error {
 // Until then returns nobody else takes the lease, takes marks back or erases
 // users.
 func (l *Lease) Confirm(ctx context.Context, changes []Change, then func(context.Context) error) error {
+	return l.ConfirmSome(ctx, changes, func(ctx context.Context, differs map[Row]bool, err error) error {
+		if err != nil {
+			return err
+		}
+		return then(ctx)
+	})
+}
+
+// ConfirmSome is [Lease.Confirm] that runs then in any case, and tells it which rows
+// differ, without their days, and the error that [DB.Verify] would return.
+func (l *Lease) ConfirmSome(ctx context.Context, changes []Change, then func(ctx context.Context, differs map[Row]bool, err error) error) error {
 	parts, err := chunks(changes)
 	if err != nil {
 		return err
 	}
 	return l.write(ctx, func(s session) error {
-		if err := verify(s, parts, len(changes)); err != nil {
+		differs, err := verify(s, parts, len(changes))
+		if err != nil && len(differs) == 0 {
 			return err
 		}
-		return then(s.ctx)
+		return then(s.ctx, differs, err)
 	})
 }
 
@@ -163,31 +175,35 @@ func (db *DB) Verify(ctx context.Context, changes []Change) error {
 	if err != nil || len(parts) == 0 {
 		return err
 	}
-	return db.read(ctx, func(s session) error { return verify(s, parts, len(changes)) })
+	return db.read(ctx, func(s session) error {
+		_, err := verify(s, parts, len(changes))
+		return err
+	})
 }
 
-// verify compares; what it says names nobody, as it is kept with the run.
-func verify(s session, parts []chunk, total int) error {
-	wrong, first := 0, ""
+// verify compares, and returns which rows differ, without their days. What its
+// error says names nobody, as it is kept with the run.
+func verify(s session, parts []chunk, total int) (map[Row]bool, error) {
+	wrong, first := make(map[Row]bool), ""
 	for _, part := range parts {
 		found, err := stored(s, part)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, c := range part {
 			if got := found[c.User]; c.after(got) != got {
-				if wrong++; wrong == 1 {
+				if wrong[Row{User: c.User, Kind: c.Kind, Month: c.Month}] = true; first == "" {
 					first = fmt.Sprintf("a user of kind %q in %s has days %#x, which should be %#x", c.Kind, c.Month, got, c.after(got))
 				}
 			}
 		}
 	}
-	if wrong == 0 {
-		return nil
+	if len(wrong) == 0 {
+		return nil, nil
 	}
-	return &rollcall.Error{
+	return wrong, &rollcall.Error{
 		Code:   rollcall.CodeConflict,
-		Detail: fmt.Sprintf("the archive differs in %d of %d rows: %s", wrong, total, first),
+		Detail: fmt.Sprintf("the archive differs in %d of %d rows: %s", len(wrong), total, first),
 		Err:    ErrDiffers,
 	}
 }

@@ -62,20 +62,34 @@ func (db *DB) read(ctx context.Context, f func(session) error) error {
 	return unavailable("cannot be read", f(session{ctx, db.sql, db.dialect}))
 }
 
-// write runs f in a transaction.
+// writeTries is how often a transaction is begun that the database undid because of
+// others at the same time.
+const writeTries = 5
+
+// write runs f in a transaction, and again if the database undid it because of
+// others.
 func (db *DB) write(ctx context.Context, f func(session) error) error {
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	if err := db.prepare(ctx); err != nil {
 		return err
 	}
-	tx, err := db.sql.BeginTx(ctx, nil)
+	for try := 1; ; try++ {
+		err := db.writeOnce(ctx, f)
+		if err == nil || try == writeTries || !db.dialect.undone(err) || ctx.Err() != nil {
+			return unavailable("cannot be written", err)
+		}
+	}
+}
+
+func (db *DB) writeOnce(ctx context.Context, f func(session) error) error {
+	tx, err := db.sql.BeginTx(ctx, &sql.TxOptions{Isolation: db.dialect.isolation})
 	if err != nil {
-		return unavailable("cannot be written", err)
+		return err
 	}
 	defer func() { _ = tx.Rollback() }() // what the database has not been told to keep it drops
 	if err := f(session{ctx, tx, db.dialect}); err != nil {
-		return unavailable("cannot be written", err)
+		return err
 	}
-	return unavailable("cannot be written", tx.Commit())
+	return tx.Commit()
 }

@@ -61,6 +61,7 @@ type job struct {
 	run      Run
 	rows     int64
 	departed map[kindMonth]uint32 // the days that have left
+	recopies int                  // see maxRecopies
 }
 
 // kindMonth is what a file of rows would be called.

@@ -93,7 +93,7 @@ func (h *harness) settle(s *shelf) {
 
 // depart lets a day go as a run of the archive does.
 func (h *harness) depart(s *shelf, kind string, day rollcall.Day) int {
-	h.NoError(h.engine.Conclude(h.ctx, kind, day))
+	h.NoError(h.engine.Conclude(h.ctx, kind, rollcall.DayRange{From: day, To: day}))
 	s.note(kind, day, true)
 	n, left, err := h.engine.Depart(h.ctx, kind, day)
 	h.NoError(err)

@@ -383,13 +383,13 @@ func (e *Engine) figures(ctx context.Context, kind string, from, to int32, mau d
 const closeTries = 3
 
 // Conclude implements [rollcall.Archival].
-func (e *Engine) Conclude(ctx context.Context, kind string, day rollcall.Day) error {
+func (e *Engine) Conclude(ctx context.Context, kind string, days rollcall.DayRange) error {
 	if err := e.writes(); err != nil {
 		return err
 	}
 	for _, k := range [...]string{kind, ""} {
 		for range closeTries {
-			done, err := e.closeDaysOf(ctx, k, int32(day))
+			done, err := e.closeDaysOf(ctx, k, int32(days.From), int32(days.To))
 			if err != nil {
 				return err
 			}
@@ -401,7 +401,7 @@ func (e *Engine) Conclude(ctx context.Context, kind string, day rollcall.Day) er
 	return nil
 }
 
-func (e *Engine) closeDaysOf(ctx context.Context, kind string, day int32) (done bool, err error) {
+func (e *Engine) closeDaysOf(ctx context.Context, kind string, first, last int32) (done bool, err error) {
 	kept, ok := e.keptKind(kind)
 	if !ok {
 		return true, nil
@@ -409,7 +409,7 @@ func (e *Engine) closeDaysOf(ctx context.Context, kind string, day int32) (done 
 	today := e.closeBefore()
 	_, _, asOf := e.kept.lookup(kept, 1, 0, 0)
 	from, to := int32(math.MaxInt32), int32(math.MinInt32)
-	for d := day; d < min(day+longestMAU, today); d++ {
+	for d := first; d < min(last+longestMAU, today); d++ {
 		if !e.kept.complete(dayID{kept, d}) {
 			from, to = min(from, d), d
 		}

@@ -146,7 +146,7 @@ func (s *fullStore) pastMarks(users int) (marks []rollcall.Mark) {
 func (s *fullStore) leaveForArchive() {
 	ctx, r := s.t.Context(), require.New(s.t)
 	day := rollcall.DayOf(startOfTests(), time.UTC) - 45
-	r.NoError(s.eng.Conclude(ctx, "user", day))
+	r.NoError(s.eng.Conclude(ctx, "user", rollcall.DayRange{From: day, To: day}))
 	maps, _, err := s.eng.Changed(ctx, "", 10000)
 	r.NoError(err)
 	_, err = s.eng.Settle(ctx, maps[:len(maps)-1])

@@ -229,18 +229,18 @@ func (e *Engine) keep(part int, kind string, d partDays, from rollcall.Day, figu
 const closeTries = 3
 
 // Conclude implements [rollcall.Archival].
-func (e *Engine) Conclude(ctx context.Context, kind string, day rollcall.Day) error {
+func (e *Engine) Conclude(ctx context.Context, kind string, days rollcall.DayRange) error {
 	for _, k := range []string{kind, ""} {
-		q := rollcall.SeriesQuery{Kind: k, Range: rollcall.DayRange{From: day, To: day + longestMAU - 1}, MAU: rollcall.MAU28}
+		q := rollcall.SeriesQuery{Kind: k, Range: rollcall.DayRange{From: days.From, To: days.To + longestMAU - 1}, MAU: rollcall.MAU28}
 		for range closeTries {
 			if _, err := e.Series(ctx, q); err != nil {
 				return err
 			}
-			kept, today, err := e.addClosed(ctx, &q, make([]rollcall.DayFigures, longestMAU))
+			kept, today, err := e.addClosed(ctx, &q, make([]rollcall.DayFigures, q.Range.To-q.Range.From+1))
 			if err != nil {
 				return err
 			}
-			over := kept[:max(0, min(longestMAU, int(today-day)))]
+			over := kept[:max(0, min(len(kept), int(today-days.From)))]
 			if !slices.ContainsFunc(over, func(k keptDay) bool { return k != keptAll }) {
 				break
 			}
