@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/sqltest"
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
@@ -267,4 +269,30 @@ func TestErasingDuringMergesBringsNothingBack(t *testing.T) {
 		}
 		t.Logf("erased last %d times, merged last %d times", erased, merged)
 	})
+}
+
+// TestChangesAtOnceGoThroughWhateverIsolationTheDatabaseHasByDefault erases and
+// merges at once on a PostgreSQL whose transactions are serializable.
+func TestChangesAtOnceGoThroughWhateverIsolationTheDatabaseHasByDefault(t *testing.T) {
+	dsn, err := url.Parse(servers.get(t, "postgres", sqltest.Postgres).Database(t))
+	require.NoError(t, err)
+	query := dsn.Query()
+	query.Set("default_transaction_isolation", "serializable")
+	dsn.RawQuery = query.Encode()
+	db := open(t, dsn.String())
+	l := lease(t, db)
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			for i := range 15 {
+				if err := db.EraseUser(t.Context(), fmt.Sprint("user", n, i)); err != nil {
+					t.Errorf("erase: %v", err)
+				}
+			}
+		})
+	}
+	for i := range 15 {
+		require.NoError(t, l.Merge(t.Context(), []Change{{Row: Row{fmt.Sprint("kept", i), "user", 202601, 1}}}))
+	}
+	all.Wait()
 }

@@ -122,6 +122,30 @@ func TestKilledBeforeEachStep(t *testing.T) {
 	})
 }
 
+// TestRowsThatChangeWhileTheyAreCopiedAreCopiedAgain takes a mark back between the
+// copying and the comparing of its row, time after time.
+func TestRowsThatChangeWhileTheyAreCopiedAreCopiedAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, fresh func() string) {
+		w := newWorld(t, open(t, fresh()))
+		var marks []rollcall.Mark // of one batch
+		for _, u := range []string{"a", "b", "c"} {
+			marks = append(marks, rollcall.Mark{User: u, Kind: "user", Day: w.today(-1)})
+			w.mark(u, "user", w.today(-1))
+			w.mark(u, "user", w.today(-2))
+		}
+		_, err := w.runner(func(step string) {
+			if step == "confirm" && len(marks) > 0 {
+				w.unmarkHot(marks[0])
+				w.unmarkArchived(marks[0])
+				marks = marks[1:]
+			}
+		}).Run(t.Context())
+		require.NoError(t, err)
+		require.Less(t, len(marks), 3, "a row was not as it had been copied")
+		w.requireWhole("marks taken back")
+	})
+}
+
 // TestMarksDuringEachStep makes and takes back marks, and erases a user, while a
 // run is before its steps, one in each round.
 func TestMarksDuringEachStep(t *testing.T) {
