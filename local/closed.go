@@ -329,10 +329,9 @@ func (s *seriesReader) countAll(ctx context.Context, r [2]int32) error {
 		s.enter(r[0]+int32(i), figures[i].point(s.mau))
 	}
 	over := figures[:max(0, min(len(figures), int(s.today-r[0])))]
-	if s.e.store.writable() != nil {
-		return nil
+	if refused := s.e.store.writable(); refused == nil { // else they are counted again
+		_, err = s.e.kept.keep(s.e.store, s.asOf, s.kept, r[0], over, far)
 	}
-	_, err = s.e.kept.keep(s.e.store, s.asOf, s.kept, r[0], over, far)
 	return err
 }
 
