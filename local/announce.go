@@ -145,6 +145,9 @@ func (u *unit) catchUp(n uint32, now int64) (online bool, err error) {
 		if at := p.goesAt(n, p.presence.seen.Last(n)); at <= now {
 			u.presence(n, at, true)
 			online = false
+			if _, leaving := p.told.leaving.of(n); leaving { // told now, and not again after a crash
+				err = cmp.Or(err, u.batch.Set(goneKey(p.index, n), nil, nil))
+			}
 		}
 	}
 	slices.SortStableFunc(u.events[from:], func(a, b event) int { return a.At.Compare(b.At) })

@@ -72,6 +72,11 @@ func (b *beginning) run() (rollcall.Begun, error) {
 	if b.there, err = b.u.catchUp(b.user, b.now); err != nil {
 		return out, err
 	}
+	if b.p.presence.seen.Hidden(b.user) { // behind what was overdue, which may tell that they had gone
+		if err := b.u.batch.Delete(goneKey(b.p.index, b.user), nil); err != nil {
+			return out, err
+		}
+	}
 	ends := make([]rollcall.Session, len(b.evict))
 	for i, slot := range b.evict {
 		ends[i] = b.p.sessions.ended(slot, rollcall.End{At: timeOf(b.now), Cause: rollcall.CauseReplaced})
@@ -225,11 +230,6 @@ func (b *beginning) prepare() error {
 	batch := b.u.batch
 	if err := batch.Set(sessionKey(b.p.index, b.new.ID), b.new.encode(nil), nil); err != nil {
 		return err
-	}
-	if b.p.presence.seen.Hidden(b.user) {
-		if err := batch.Delete(goneKey(b.p.index, b.user), nil); err != nil {
-			return err
-		}
 	}
 	if err := b.p.unforget(batch, b.user); err != nil {
 		return err

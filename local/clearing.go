@@ -99,13 +99,14 @@ func (p *partition) forget(u *unit, now int64, numbers []uint32) error {
 		if err := u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, p.presence.seen.Last(n)), nil); err != nil {
 			return err
 		}
-		if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil { // stands until a flush even if they came back
-			return err
-		}
 	}
 	for _, n := range numbers {
 		online, err := u.catchUp(n, now)
 		if err != nil {
+			return err
+		}
+		// It stands until a flush even if they came back, and catchUp may have set it.
+		if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil {
 			return err
 		}
 		if online {

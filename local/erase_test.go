@@ -115,3 +115,19 @@ func TestWhoCameBackIsToldOnceAcrossACrash(t *testing.T) {
 	}
 	r.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline, rollcall.UserOnline}, types)
 }
+
+func TestThatAUserWentIsToldOnceAcrossACrash(t *testing.T) {
+	r := newRig(t, 0)
+	r.NoError(r.roll.Tick(r.ctx))
+	r.logout(r.login("alice"))
+	r.clock.Advance(rollcall.DefaultLeaveGrace + time.Millisecond)
+	_, err := r.roll.Ban(r.ctx, "alice", time.Hour, "", "") // tells what is overdue of her
+	r.NoError(err)
+	r.crash()
+	r.NoError(r.roll.Tick(r.ctx))
+	var types []rollcall.EventType
+	for _, e := range r.presenceEvents() {
+		types = append(types, e.Type)
+	}
+	r.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline}, types)
+}

@@ -115,6 +115,7 @@ func (w *world) compareEvents(h *history) error {
 		if u.doubt != nil {
 			continue
 		}
+		u.now.age(w.clocks.now(), &w.outages)
 		for id, s := range u.now.sessions {
 			if !s.login.lo.After(h.began) {
 				continue
