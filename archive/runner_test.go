@@ -127,13 +127,18 @@ func TestKilledBeforeEachStep(t *testing.T) {
 func TestRowsThatChangeWhileTheyAreCopiedAreCopiedAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
-		var marks []rollcall.Mark // of one batch
-		for _, u := range []string{"a", "b", "c"} {
-			marks = append(marks, rollcall.Mark{User: u, Kind: "user", Day: w.today(-1)})
-			w.mark(u, "user", w.today(-1))
-			w.mark(u, "user", w.today(-2))
+		users := []string{"a", "b", "c"} // of one batch
+		for _, u := range users {
+			w.mark(u, "user", w.today(-31))
 		}
-		_, err := w.runner(func(step string) {
+		_, err := w.runner(nil).Run(t.Context())
+		require.NoError(t, err)
+		var marks []rollcall.Mark
+		for _, u := range users { // again, of a day that has departed
+			marks = append(marks, rollcall.Mark{User: u, Kind: "user", Day: w.today(-31)})
+			w.mark(u, "user", w.today(-31))
+		}
+		_, err = w.runner(func(step string) {
 			if step == "confirm" && len(marks) > 0 {
 				w.unmarkHot(marks[0])
 				w.unmarkArchived(marks[0])
