@@ -1,8 +1,6 @@
 package enginetest
 
-import (
-	"github.com/rollcall/rollcall"
-)
+import "github.com/rollcall/rollcall"
 
 // What is answered while the archive is away, or has marks of its own.
 
