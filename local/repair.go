@@ -148,8 +148,11 @@ func (r *repair) run() error {
 	r.say("checking the store")
 	var err error
 	r.out.Found, err = checkStore(r.dir, r.o, r.ro.Now)
-	if err != nil {
-		return r.unopened(err)
+	switch {
+	case err != nil && !damagedTables(err):
+		return err
+	case err != nil: // of the tables; whether the list of them can be read shows when they are opened
+		r.out.Found.fault("%v", err)
 	}
 	if r.out.Found.Faulty == 0 {
 		r.out.Healthy = true
@@ -165,14 +168,22 @@ func (r *repair) run() error {
 		}
 	}
 	if err := r.make(work); err != nil {
+		if errors.Is(err, fs.ErrNotExist) { // a table on the list is missing, or never was
+			err = r.unopened(err)
+		}
 		return errors.Join(err, r.o.fs.RemoveAll(work))
 	}
 	return r.exchange(work)
 }
 
+// damagedTables reports whether opening failed for damage.
+func damagedTables(err error) bool {
+	return (pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)) && rollcall.CodeOf(err) != rollcall.CodeConflict
+}
+
 // unopened words an error of opening what is to be repaired.
-func (r *repair) unopened(err error) error {
-	if !pebble.IsCorruptionError(err) && !errors.Is(err, fs.ErrNotExist) || rollcall.CodeOf(err) == rollcall.CodeConflict {
+func (*repair) unopened(err error) error {
+	if !damagedTables(err) {
 		return err
 	}
 	return &rollcall.Error{

@@ -130,6 +130,32 @@ func TestAHealthyStoreIsLeftAsItIs(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+// TestWhatHoldsForTheWholeStoreMayBeDamagedToo damages the first block of every
+// table: one of them has the keys that opening reads.
+func TestWhatHoldsForTheWholeStoreMayBeDamagedToo(t *testing.T) {
+	s := newFullStore(t, 20, true)
+	tables := 0
+	for name := range filesOf(t, s.fs, storeName) {
+		if strings.HasSuffix(name, ".sst") {
+			b := contentOf(t, s.fs, name)
+			b[10] ^= 1
+			setContent(t, s.fs, name, b)
+			tables++
+		}
+	}
+	require.Positive(t, tables)
+	out, err := s.repair()
+	require.NoError(t, err)
+	require.NotEmpty(t, out.Losses)
+	report, err := Check(storeName, s.options(), s.clock.Now())
+	require.NoError(t, err)
+	require.Empty(t, report.Faults)
+	s.clock = rollcall.NewManualClock(s.clock.Now())
+	s.open(0)
+	s.compare("first blocks damaged", out.Losses)
+	s.close()
+}
+
 func TestAStoreThatIsOpenIsNotRepaired(t *testing.T) {
 	s := newFullStore(t, 5, true)
 	s.open(0)

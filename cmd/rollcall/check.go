@@ -96,7 +96,7 @@ func reportJSON(r *local.Report) map[string]any {
 }
 
 func printReport(a *app, dir string, r *local.Report) {
-	fmt.Fprintf(a.stdout, "%s: %d records, %d users, %d live sessions\n", dir, r.Records, r.Users, r.Sessions)
+	fmt.Fprintf(a.stdout, "%s: %s, %s, %s\n", dir, counted(int64(r.Records), "record"), counted(int64(r.Users), "user"), counted(int64(r.Sessions), "live session"))
 	for _, fault := range r.Faults {
 		fill(a.stdout, "  ", fault)
 	}
