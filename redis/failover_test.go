@@ -20,7 +20,7 @@ import (
 // runs into bound; one that has ends long before, also on a machine that is slow
 // and busy.
 const (
-	timeout = 5 * time.Second
+	timeout = 2 * time.Second
 	bound   = time.Minute
 )
 
