@@ -83,7 +83,11 @@ func (s *side) shared(body any) any {
 		for name, item := range v {
 			out[name] = s.shared(item)
 		}
-		since(out, v, "expires_at", "seen_at")
+		if v["cause"] == "erased" { // which leaves no deadline but the end
+			since(out, v, "expires_at", "ended_at")
+		} else {
+			since(out, v, "expires_at", "seen_at")
+		}
 		since(out, v, "ends_at", "login_at")
 		since(out, v, "until", "at")
 		if text, ok := v["beat_key"].(string); ok {

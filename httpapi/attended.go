@@ -87,8 +87,8 @@ type attended struct {
 
 // StreakState is a user's streak, or that it is not known.
 type StreakState struct {
-	Streak            *streak `json:"streak,omitempty" doc:"absent if it is unavailable"`
-	StreakUnavailable bool    `json:"streak_unavailable,omitempty" doc:"the archive has days of the user and does not answer"`
+	Streak            *streak `json:"streak,omitempty"`
+	StreakUnavailable bool    `json:"streak_unavailable,omitempty" doc:"streak is absent, as the archive has days of the user and does not answer"`
 }
 
 func streakState(s rollcall.Streak, unavailable bool) StreakState {
