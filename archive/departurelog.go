@@ -22,7 +22,8 @@ import (
 //
 // Its methods may be called at the same time.
 type DepartureLog struct {
-	dir string
+	dir      string
+	unsynced bool // see [Options]
 
 	mu      sync.Mutex
 	writing *departureFile // not yet under its name
@@ -134,10 +135,13 @@ func (f *departureFile) commit() error {
 		err = errors.Join(err, blank(f.file, user))
 	}
 	half := f.file.Name()
-	if err = errors.Join(err, f.file.Sync(), f.file.Close()); err == nil {
+	if !l.unsynced {
+		err = errors.Join(err, f.file.Sync())
+	}
+	if err = errors.Join(err, f.file.Close()); err == nil {
 		err = os.Rename(half, f.free())
 	}
-	if err == nil {
+	if err == nil && !l.unsynced {
 		err = syncDir(l.dir)
 	}
 	l.writing = nil

@@ -96,12 +96,6 @@ func TestAKilledProcessLeavesAllOrNothing(t *testing.T) {
 	})
 }
 
-// onServers runs a test on each kind of server, one of the test's own.
-func onServers(t *testing.T, test func(t *testing.T, s *sqltest.Server)) {
-	t.Run("postgres", func(t *testing.T) { test(t, sqltest.StartPostgres(t)) })
-	t.Run("mariadb", func(t *testing.T) { test(t, sqltest.StartMariaDB(t)) })
-}
-
 func TestAKilledServerLeavesAllOrNothing(t *testing.T) {
 	onServers(t, func(t *testing.T, s *sqltest.Server) {
 		for round := range 3 {

@@ -80,6 +80,9 @@ func parseSQLite(rest string, o *Options) (source, error) {
 	// A commit that was acknowledged is on disk, and what is deleted is zeroed.
 	settings.Set("_journal_mode", "WAL")
 	settings.Set("_synchronous", "FULL")
+	if o.unsynced {
+		settings.Set("_synchronous", "OFF")
+	}
 	settings.Add("_pragma", "secure_delete(ON)")
 	settings.Set("_busy_timeout", fmt.Sprint(o.Timeout.Milliseconds()))
 	settings.Set("_txlock", "immediate")

@@ -58,7 +58,9 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestSQLiteKeepsItsPromises(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "archive.db")
-	db := open(t, "sqlite:"+path+"?_pragma=cache_size(-1234)&_pragma=wal_autocheckpoint(77)")
+	db, err := Open(t.Context(), "sqlite:"+path+"?_pragma=cache_size(-1234)&_pragma=wal_autocheckpoint(77)", Options{})
+	require.NoError(t, err)
+	defer db.Close()
 	for pragma, want := range map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "secure_delete": "1", "busy_timeout": "30000", "cache_size": "-1234", "wal_autocheckpoint": "77",
 	} {

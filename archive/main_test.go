@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,11 +38,49 @@ func (s *shared) get(t *testing.T, name string, start func(context.Context) (*sq
 	return s.started[name]
 }
 
+// victim is a server that tests stop and kill, one test at a time.
+type victim struct {
+	mu     sync.Mutex
+	server *sqltest.Server
+}
+
+// victims are the servers that [onServers] hands out.
+var victims = map[string]*victim{"postgres": {}, "mariadb": {}}
+
+// onServers runs a test on each kind of server, with a server that nobody else uses
+// meanwhile and that answers.
+func onServers(t *testing.T, test func(t *testing.T, s *sqltest.Server)) {
+	t.Parallel()
+	for name, start := range map[string]func(context.Context) (*sqltest.Server, error){
+		"postgres": sqltest.Postgres, "mariadb": sqltest.MariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := victims[name]
+			v.mu.Lock()
+			t.Cleanup(v.mu.Unlock) // after all that the test cleans up
+			var err error
+			if v.server == nil {
+				v.server, err = start(context.Background())
+			} else if !v.server.Up() { // the last test failed
+				err = v.server.Start(t.Context())
+			}
+			require.NoError(t, err)
+			test(t, v.server)
+		})
+	}
+}
+
 // suite is the tests, and then the end of the servers.
 type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
 	status := s.m.Run()
+	for _, v := range victims {
+		if v.server != nil {
+			servers.started["victim "+v.server.Addr()] = v.server
+		}
+	}
 	for _, server := range servers.started {
 		if err := server.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -51,9 +90,17 @@ func (s suite) Run() int {
 	return status
 }
 
+// sideBySide is how many tests run at once: they wait for databases more than they
+// compute.
+const sideBySide = "6"
+
 func TestMain(m *testing.M) {
 	if dsn := os.Getenv(mergeForever); dsn != "" {
 		fmt.Fprintln(os.Stderr, mergeUntilKilled(context.Background(), dsn))
+		os.Exit(1)
+	}
+	if err := flag.Set("test.parallel", sideBySide); err != nil { // the command line may say another
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(suite{m})
@@ -63,9 +110,12 @@ func TestMain(m *testing.M) {
 // that is slow and busy.
 const patience = 2 * time.Minute
 
-// onEach runs a test on each kind of database; fresh names an empty one.
+// onEach runs a test on each kind of database, side by side with other tests; fresh
+// names an empty one.
 func onEach(t *testing.T, test func(t *testing.T, fresh func() string)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
 		n := 0
 		test(t, func() string {
 			n++
@@ -73,10 +123,12 @@ func onEach(t *testing.T, test func(t *testing.T, fresh func() string)) {
 		})
 	})
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		s := servers.get(t, "postgres", sqltest.Postgres)
 		test(t, func() string { return s.Database(t) })
 	})
 	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
 		s := servers.get(t, "mariadb", sqltest.MariaDB)
 		test(t, func() string { return s.Database(t) })
 	})
@@ -84,7 +136,7 @@ func onEach(t *testing.T, test func(t *testing.T, fresh func() string)) {
 
 func open(t *testing.T, dsn string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), dsn, Options{})
+	db, err := Open(t.Context(), dsn, Options{unsynced: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db

@@ -20,6 +20,10 @@ type Options struct {
 	// Logger is told when the tables are made or changed; default: nothing is
 	// logged.
 	Logger *slog.Logger
+
+	// unsynced has SQLite, and the log of departures, not wait for the disk: for tests in which nothing cuts the
+	// power.
+	unsynced bool
 }
 
 func (o *Options) fill() error {

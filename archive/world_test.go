@@ -39,6 +39,7 @@ func newWorld(t testing.TB, db *DB) *world {
 	t.Helper()
 	log, err := OpenDepartureLog(filepath.Join(t.TempDir(), "departed"))
 	require.NoError(t, err)
+	log.unsynced = true
 	w := &world{t: t, db: db, clock: &rollcall.ManualClock{}, log: log}
 	w.port = &Port{DB: db, Departures: log}
 	w.clear()

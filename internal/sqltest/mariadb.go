@@ -64,7 +64,9 @@ func serveMariaDB(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 		"--bind-address=127.0.0.1", "--port="+port, "--skip-name-resolve",
 		"--socket="+filepath.Join(dir, "socket"), "--pid-file="+filepath.Join(dir, "pid"),
 		"--init-file="+filepath.Join(dir, "first.sql"),
-		"--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=2", "--max-connections=200")
+		"--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=2",
+		// Without waiting for the disk a killed server loses nothing: only the machine's end would.
+		"--loose-innodb-flush-method=nosync", "--loose-innodb-doublewrite=0", "--loose-sync-frm=0", "--max-connections=200")
 	cmd.Env = alone(dir)
 	return cmd, nil
 }

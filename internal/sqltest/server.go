@@ -23,7 +23,8 @@ const Password = `p@ss/w:rd%41?#&'x`
 // startTime is how long a server may take until it answers.
 const startTime = 3 * time.Minute
 
-// Server is a database server. Its methods are for one goroutine at a time.
+// Server is a database server. Its methods are for one goroutine at a time, but that
+// several may make databases and run statements while none starts or ends it.
 type Server struct {
 	brand     *brand
 	dir       string
@@ -213,6 +214,9 @@ func (s *Server) Restart(ctx context.Context) error {
 
 // Close kills the server and removes its files.
 func (s *Server) Close() error { return errors.Join(s.Kill(), os.RemoveAll(s.dir)) }
+
+// Up reports whether the server was started and not ended since.
+func (s *Server) Up() bool { return s.process != nil }
 
 // Addr returns the server's host and port.
 func (s *Server) Addr() string { return "127.0.0.1:" + s.port }

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,18 +97,19 @@ func Quick() Budget { return Budget{Least: 20, Most: 100, Time: time.Second} }
 func Check(t *testing.T, b Budget, property func(*rapid.T)) {
 	t.Helper()
 	b = b.normal()
-	checks := flag.Lookup("rapid.checks")
-	if checks.Value.String() != checks.DefValue {
-		rapid.Check(t, property)
-		return
-	}
 	if b.Most == 0 {
 		b.Most = 1000 * factor()
 	}
-	defer set(t, checks, strconv.Itoa(b.Most))()
+	asked, read := ask(t, b.Most)
+	defer read()
+	if asked {
+		rapid.Check(t, property)
+		return
+	}
 
 	began, done, whole := time.Now(), 0, false
 	rapid.Check(t, func(rt *rapid.T) {
+		read()
 		if !whole && !b.more(done, time.Since(began)) {
 			return // of the cases that rapid still counts, none is drawn
 		}
@@ -117,6 +119,27 @@ func Check(t *testing.T, b Budget, property func(*rapid.T)) {
 		done++
 	})
 	t.Logf("%d of at most %d cases in %.1f s", done, b.Most, time.Since(began).Seconds())
+}
+
+// asking is held while the number of cases is in rapid's flag, which all tests of a
+// process share: tests that run side by side ask one after the other.
+var asking sync.Mutex
+
+// ask puts a number of cases into rapid's flag until read is called, which the first
+// case does: rapid has read the flag by then. Asked tells that the command line says
+// a number, which then stays.
+func ask(t *testing.T, most int) (asked bool, read func()) {
+	checks := flag.Lookup("rapid.checks")
+	asking.Lock()
+	if checks.Value.String() != checks.DefValue {
+		asking.Unlock()
+		return true, func() {}
+	}
+	restore := set(t, checks, strconv.Itoa(most))
+	return false, sync.OnceFunc(func() {
+		restore()
+		asking.Unlock()
+	})
 }
 
 // Seed has [Check] draw the same cases each time, unless -rapid.seed says which to
