@@ -263,6 +263,10 @@ type Presence interface {
 	// order is the engine's own. A walk by cursor is bounded by the instant it
 	// began and returns each user at most once.
 	Online(ctx context.Context, now time.Time, window time.Duration, p PageRequest, viewer Viewer) (Page[Seen], error)
+	// KnownUsers lists the users that Known counts, those who are gone among them,
+	// in the order and with the walks of Online. A user who goes within a walk, or
+	// is heard again within the second of their last sign of life, keeps their place.
+	KnownUsers(ctx context.Context, now time.Time, p PageRequest, viewer Viewer) (Page[Seen], error)
 	// Status answers for each user, in the order asked, for a window.
 	Status(ctx context.Context, now time.Time, window time.Duration, users []string, viewer Viewer) ([]Status, error)
 	// Clear forgets the last-seen time of everyone last seen before the given

@@ -109,6 +109,20 @@ func (r *Roll) Online(ctx context.Context, window time.Duration, p PageRequest) 
 	})
 }
 
+// KnownUsers lists the users who have a last-seen time, last seen first: those
+// online for any window, and those who are gone.
+func (r *Roll) KnownUsers(ctx context.Context, p PageRequest) (Page[Seen], error) {
+	return observe(r, "known", func() (Page[Seen], error) {
+		bound := fmt.Sprintf("known %d", r.viewer)
+		p, err := r.openPage(p, bound, true)
+		if err != nil {
+			return Page[Seen]{}, err
+		}
+		page, err := r.engine.KnownUsers(ctx, r.clock.Now(), p, r.viewer)
+		return sealPage(r, page, bound), err
+	})
+}
+
 // Status answers for up to 1,000 users, in the order asked, for the default
 // window.
 func (r *Roll) Status(ctx context.Context, users ...string) ([]Status, error) {

@@ -169,6 +169,7 @@ func (h *harness) publicly(users ...string) []any {
 	st, err := public.Stats(h.ctx)
 	add([]int{st.Known, st.Sessions, st.Users, st.Friends, st.Bans}, err)
 	add(public.KnownCount(h.ctx))
+	add(public.KnownUsers(h.ctx, all()))
 	add(public.Status(h.ctx, users...))
 	for _, window := range windows() {
 		add(public.OnlineCount(h.ctx, window))

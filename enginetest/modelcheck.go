@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -98,15 +99,16 @@ func windows() []time.Duration {
 
 func (m *model) checkOnline(v rollcall.Viewer) {
 	roll := m.h.roll.As(v)
-	known := 0
-	for u := range m.seen {
+	var known []rollcall.Seen
+	for u, at := range m.seen {
 		if !m.hidden(u, v) {
-			known++
+			known = append(known, rollcall.Seen{User: u, LastSeen: time.Unix(at, 0).UTC()})
 		}
 	}
 	got, err := roll.KnownCount(m.h.ctx)
 	m.h.NoError(err)
-	m.h.Equal(known, got)
+	m.h.Equal(len(known), got)
+	m.checkSeen(known, roll.KnownUsers, "all")
 	for _, window := range windows() {
 		var want []rollcall.Seen
 		for u, at := range m.seen {
@@ -117,15 +119,21 @@ func (m *model) checkOnline(v rollcall.Viewer) {
 		n, err := roll.OnlineCount(m.h.ctx, window)
 		m.h.NoError(err)
 		m.h.Equal(len(want), n, "%v", window)
-		list := func(p rollcall.PageRequest) (rollcall.Page[rollcall.Seen], error) {
-			page, err := roll.Online(m.h.ctx, window, p)
-			m.h.Equal(len(want), page.Total, "%v", window)
-			return page, err
-		}
-		got := walk(m.h, 3, list, nil)
-		m.h.True(slices.IsSortedFunc(got, func(a, b rollcall.Seen) int { return b.LastSeen.Compare(a.LastSeen) }))
-		m.h.ElementsMatch(want, got, "%v", window)
+		m.checkSeen(want, func(ctx context.Context, p rollcall.PageRequest) (rollcall.Page[rollcall.Seen], error) {
+			return roll.Online(ctx, window, p)
+		}, window.String())
 	}
+}
+
+// checkSeen walks a list of users, last seen first.
+func (m *model) checkSeen(want []rollcall.Seen, list func(context.Context, rollcall.PageRequest) (rollcall.Page[rollcall.Seen], error), window string) {
+	got := walk(m.h, 3, func(p rollcall.PageRequest) (rollcall.Page[rollcall.Seen], error) {
+		page, err := list(m.h.ctx, p)
+		m.h.Equal(len(want), page.Total, window)
+		return page, err
+	}, nil)
+	m.h.True(slices.IsSortedFunc(got, func(a, b rollcall.Seen) int { return b.LastSeen.Compare(a.LastSeen) }), window)
+	m.h.ElementsMatch(want, got, window)
 }
 
 // lastSeen is zero for who is not known.

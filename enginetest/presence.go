@@ -17,6 +17,8 @@ func presenceTests() []test {
 		{"online lists the users last seen first, with exact totals", onlineOrder},
 		{"any page of the online list", onlinePages},
 		{"a walk over the users online is bounded by its start and returns each at most once", onlineWalk},
+		{"all whose last-seen time is kept are listed, those who are gone in their place", knownUsers},
+		{"a walk over all users keeps the place of who goes or comes back within a second", knownWalk},
 		{"status answers in the order asked, duplicates included", statusOrder},
 		{"clear forgets who was last seen before, and says how many", clearOld},
 		{"a cleared user with a live session keeps it", clearKeepsSessions},

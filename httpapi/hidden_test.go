@@ -30,6 +30,7 @@ func readings(ghost string) []reading {
 		{"POST /v1/verify", "/v1/verify", `{"session":"` + ghost + `"}`},
 		{"GET /v1/online", "/v1/online", ""},
 		{"GET /v1/online", "/v1/online?window=1h&limit=1", ""},
+		{"GET /v1/online", "/v1/online?window=all", ""},
 		{"GET /v1/online/count", "/v1/online/count", ""},
 		{"GET /v1/online/count", "/v1/online/count?window=all", ""},
 		{"POST /v1/online/status", "/v1/online/status", `{"users":["ghost","bob","nobody"]}`},

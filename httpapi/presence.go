@@ -10,7 +10,7 @@ import (
 
 type onlineInput struct {
 	Paging
-	Window span `query:"window" doc:"how recently a user must have been seen; the server's own window unless said"`
+	Window span `query:"window" doc:"how recently a user must have been seen; the server's own window unless said; all lists everyone whose last-seen time is kept, also who has left"`
 }
 
 type countInput struct {
@@ -60,12 +60,17 @@ func (s *Server) registerPresence() {
 }
 
 func (s *Server) listOnline(ctx context.Context, in *onlineInput) (page[seen], error) {
+	wire := func(u rollcall.Seen) seen { return seen{u.User, instantOf(u.LastSeen)} }
+	if in.Window == "all" {
+		found, err := s.view(ctx).KnownUsers(ctx, in.request())
+		return pageOf(found, wire), err
+	}
 	window, err := in.Window.parseWindow("window")
 	if err != nil {
 		return page[seen]{}, err
 	}
 	found, err := s.view(ctx).Online(ctx, window, in.request())
-	return pageOf(found, func(u rollcall.Seen) seen { return seen{u.User, instantOf(u.LastSeen)} }), err
+	return pageOf(found, wire), err
 }
 
 func (s *Server) countOnline(ctx context.Context, in *countInput) (count, error) {

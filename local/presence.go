@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/binary"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -235,7 +234,12 @@ func (e *Engine) Known(_ context.Context, at time.Time, v rollcall.Viewer) (int,
 	}
 	e.rlockAll()
 	defer e.runlockAll()
-	line := e.remembered(e.latest(now))
+	return e.knownCount(e.latest(now), v), nil
+}
+
+// knownCount counts who has a last-seen time, with all partitions locked.
+func (e *Engine) knownCount(now int64, v rollcall.Viewer) int {
+	line := e.remembered(now)
 	n := int(e.seconds.Sum(line, 1<<32-1))
 	for _, p := range e.parts {
 		for it := p.presence.gone.Iterator(); it.HasNext(); {
@@ -247,7 +251,7 @@ func (e *Engine) Known(_ context.Context, at time.Time, v rollcall.Viewer) (int,
 			n -= p.invisibleSeen(line)
 		}
 	}
-	return n, nil
+	return n
 }
 
 // invisibleSeen counts the invisible users last seen at a second or later.
@@ -259,90 +263,6 @@ func (p *partition) invisibleSeen(line uint32) int {
 		}
 	}
 	return n
-}
-
-// onlineCursor is where a walk of the users online stands: the second it began,
-// and the place it reached.
-type onlineCursor struct {
-	began, sec uint32
-	at         ref
-}
-
-func (c onlineCursor) encode() string {
-	b := binary.BigEndian.AppendUint32(nil, c.began)
-	b = binary.BigEndian.AppendUint32(b, c.sec)
-	return string(binary.BigEndian.AppendUint32(b, uint32(c.at)))
-}
-
-func decodeOnlineCursor(s string) onlineCursor {
-	b := []byte(s) // authenticated: its form is ours
-	return onlineCursor{
-		began: binary.BigEndian.Uint32(b), sec: binary.BigEndian.Uint32(b[4:]),
-		at: ref(binary.BigEndian.Uint32(b[8:])),
-	}
-}
-
-// Online implements [rollcall.Presence]. Seconds descend; within one, users
-// come by partition, then number.
-func (e *Engine) Online(_ context.Context, at time.Time, window time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
-	var page rollcall.Page[rollcall.Seen]
-	at64, err := e.enter(at)
-	if err != nil {
-		return page, err
-	}
-	e.rlockAll()
-	defer e.runlockAll()
-	now := e.latest(at64)
-	page.Total = e.count(now, window, v)
-	if r.Limit == 0 {
-		return page, nil
-	}
-	from := since(e.outages.floor(now), window)
-	cursor := onlineCursor{began: secOf(now), sec: secOf(now)}
-	skip := max(0, r.Number-1) * r.Limit
-	resumed := r.Cursor != ""
-	if resumed {
-		cursor, skip = decodeOnlineCursor(r.Cursor), 0
-	}
-	var group []uint32
-	for sec, ok := e.newest(cursor.sec); ok && sec >= from; sec, ok = e.newest(sec - 1) {
-		for _, p := range e.parts {
-			group = p.presence.seen.Group(group[:0], sec)
-			for _, n := range group {
-				if resumed && sec == cursor.sec && p.ref(n) <= cursor.at {
-					continue
-				}
-				if v == rollcall.Public && p.users.invisible.Contains(n) {
-					continue
-				}
-				if skip > 0 {
-					skip--
-					continue
-				}
-				if len(page.Items) == r.Limit {
-					page.Next = cursor.encode()
-					return page, nil
-				}
-				page.Items = append(page.Items, rollcall.Seen{User: p.dir.ID(n), LastSeen: timeOfSec(sec)})
-				if len(page.Items) == r.Limit {
-					cursor.sec, cursor.at = sec, p.ref(n)
-					resumed = false
-				}
-			}
-		}
-	}
-	return page, nil
-}
-
-// newest returns the newest second, not after sec, in which anyone was seen.
-func (e *Engine) newest(sec uint32) (uint32, bool) {
-	best, found := uint32(0), false
-	for _, p := range e.parts {
-		if s, ok := p.presence.seen.Before(sec + 1); ok && s > best {
-			best, found = s, true
-		}
-	}
-	return best, found
 }
 
 // Status implements [rollcall.Presence].

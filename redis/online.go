@@ -11,10 +11,10 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// Users online stand newest second first, within one by partition, within one
-// by the bytes of their id, descending.
+// Lists of users by last sight: newest second first, within one by partition,
+// within one by the bytes of their id, descending.
 
-// onlineCursor is where a walk of the users online stands: the second it began,
+// onlineCursor is where a walk of users by last sight stands: the second it began,
 // and the user it reached.
 type onlineCursor struct {
 	began, sec int64
@@ -34,7 +34,7 @@ func decodeOnlineCursor(s string) onlineCursor {
 	return onlineCursor{began: u.ms(), sec: u.ms(), part: int(u.num(2)), user: u.s}
 }
 
-// onlineHead is what is known of one partition's users online.
+// onlineHead is what is known of one partition's users.
 type onlineHead struct {
 	seen []rollcall.Seen
 	last onlineCursor // the last user looked at; its second 0 at first
@@ -43,21 +43,33 @@ type onlineHead struct {
 
 // onlineWalk merges the partitions.
 type onlineWalk struct {
-	e     *Engine
-	now   int64
-	args  []string // window, public
-	heads []onlineHead
-	step  int
-	total int
-	began int64
+	e      *Engine
+	now    int64
+	script *script
+	args   []string // window or retention, public
+	heads  []onlineHead
+	step   int
+	total  int
+	began  int64
 }
 
 // Online implements [rollcall.Presence].
 func (e *Engine) Online(ctx context.Context, at time.Time, window time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
+	return e.bySight(ctx, at, &e.scripts.newest, window, r, v)
+}
+
+// KnownUsers implements [rollcall.Presence].
+func (e *Engine) KnownUsers(ctx context.Context, at time.Time, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
+	return e.bySight(ctx, at, &e.scripts.known, e.settings.Retention, r, v)
+}
+
+// bySight makes a page of users by last sight; span is the window or retention
+// that the script asks for.
+func (e *Engine) bySight(ctx context.Context, at time.Time, script *script, span time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
 	var page rollcall.Page[rollcall.Seen]
 	skip := max(0, r.Number-1) * r.Limit
 	w := &onlineWalk{
-		e: e, now: at.UnixMilli(), args: []string{seconds(window), flag(v == rollcall.Public)},
+		e: e, now: at.UnixMilli(), script: script, args: []string{seconds(span), flag(v == rollcall.Public)},
 		heads: make([]onlineHead, len(e.roots)),
 	}
 	if r.Cursor != "" {
@@ -126,7 +138,7 @@ func (w *onlineWalk) fill(ctx context.Context, first bool) error {
 			if h.last.sec != 0 {
 				sec = fmt.Sprint(h.last.sec)
 			}
-			calls = append(calls, in(p, &w.e.scripts.newest, append(w.args[:2:2], sec, h.last.user, fmt.Sprint(w.step))...))
+			calls = append(calls, in(p, w.script, append(w.args[:2:2], sec, h.last.user, fmt.Sprint(w.step))...))
 			parts = append(parts, p)
 		}
 		if len(calls) == 0 || (w.step == 0 && !first) {

@@ -26,7 +26,7 @@ type script struct {
 // scripts are all there are, each put together from its files.
 type scripts struct {
 	begin, touch, lookup, change, finish, drain, due  script
-	beat, count, newest, seen, sessions               script
+	beat, count, newest, known, seen, sessions        script
 	clear, user, follow, unban, erase, redact         script
 	edges, loosen, foresee, name, befriend            script
 	stage, swap                                       script
@@ -54,6 +54,7 @@ func (s *scripts) files() map[*script]string {
 		&s.beat:     "env bytes event presence beat",
 		&s.count:    "env count",
 		&s.newest:   "env bytes newest",
+		&s.known:    "env bytes known",
 		&s.hidden:   "env hidden",
 		&s.kindUse:  "env kinduse",
 		&s.unvisit:  "env unvisit",
