@@ -39,7 +39,7 @@ type Login struct {
 }
 
 // MaxEvict is how many sessions one login may name to be ended.
-const MaxEvict = 100
+const MaxEvict = 50
 
 // LoggedIn is a login's outcome. Token is shown here and never again.
 type LoggedIn struct {

@@ -47,6 +47,7 @@ func groups() []group {
 	return []group{
 		{name: "policy", tests: policyTests()},
 		{name: "evict", tests: evictTests()},
+		{name: "limits", tests: limitTests()},
 		{name: "retry", tests: retryTests()},
 		{name: "sessions", tests: sessionTests()},
 		{name: "expiry", tests: expiryTests()},

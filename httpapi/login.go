@@ -19,7 +19,7 @@ type loginRequest struct {
 	IP        string            `json:"ip,omitempty" doc:"the end user's address, as the application sees it"`
 	UserAgent string            `json:"user_agent,omitempty" doc:"≤ 1024 bytes"`
 	Attrs     map[string]string `json:"attrs,omitempty" doc:"up to 16; keys ≤ 32, values ≤ 256 bytes, 2 KiB in all"`
-	Evict     []string          `json:"evict,omitempty" nullable:"false" maxItems:"100" doc:"ids of sessions of this user that end (replaced) if the login succeeds, such as some of the conflicts of a login that was refused with session_limit; others are ignored"`
+	Evict     []string          `json:"evict,omitempty" nullable:"false" maxItems:"50" doc:"ids of sessions of this user that end (replaced) if the login succeeds, such as some of the conflicts of a login that was refused with session_limit; others are ignored"`
 }
 
 type loginInput struct {

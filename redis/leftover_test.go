@@ -66,6 +66,10 @@ func TestNoKeyIsLeftBehind(t *testing.T) {
 		_, err = roll.PutUser(ctx, u, rollcall.UserPatch{Invisible: &invisible})
 		require.NoError(t, err)
 	}
+	for range 70 { // more than a script looks at
+		_, err := roll.Login(ctx, rollcall.Login{User: "user1", Device: "tv"})
+		require.NoError(t, err)
+	}
 	require.NoError(t, roll.Beat(ctx, append(users, "only a beat")...))
 	_, err = roll.Ban(ctx, "user3", time.Minute, "", "")
 	require.NoError(t, err)

@@ -59,6 +59,13 @@ for i = 1, tonumber(ARGV[1]) - 1 do
     redis.call('ZADD', root .. ':' .. k, login, id)
   end
 end
+if tonumber(ARGV[1]) > 64 then
+  redis.call('HINCRBY', root .. ':part', 'large', 1)
+  for _, id in ipairs(redis.call('ZRANGE', root .. ':u:' .. user, 0, -1)) do
+    for _, k in ipairs({'us', 'ul:3:web', 'uc:3:web'}) do redis.call('ZADD', root .. ':' .. k .. ':' .. user, login, id) end
+    redis.call('ZADD', root .. ':ui:' .. user, login + 1800000, id)
+  end
+end
 return 1`
 
 // copies gives a user of the one partition n sessions, copies of the first.

@@ -61,8 +61,55 @@ func errRetryTaken() error {
 	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "idempotency_key", Detail: "was used for another login"}
 }
 
-func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollcall.Begun, error) {
-	var out rollcall.Begun
+// makeRoomStep bounds the sessions that one script of a login ends for each limit.
+const makeRoomStep = 16
+
+// begin carries out a login. If very many sessions have to make room, as after a
+// limit was lowered, they end in steps ahead of it, down to those that the limit
+// has room for without the login.
+func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (out rollcall.Begun, err error) {
+	ahead := "" // ids that such steps ended
+	for {
+		msg, err := e.confirmed(ctx, now, e.beginning(now, b, ahead))
+		if err != nil {
+			return out, err
+		}
+		e.news.ring()
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) == 0 {
+			return out, damaged("the answer to a login")
+		}
+		switch status, _ := reply[0].ToString(); status {
+		case "ok":
+			r, err := unpackLive(reply)
+			out.Session, out.Ended = r.Session, replaced(reply[5])
+			return out, err
+		case "again":
+			return replayed(now, reply)
+		case "banned":
+			return out, bannedError(b.BanKey, reply[1])
+		case "limit":
+			return out, limitError(reply[1:])
+		case "conflict":
+			return out, errRetryTaken()
+		case "kind": // nothing else refuses the login
+			err = e.knowKinds(ctx, now, b.Session.Kind)
+		case "cutoff":
+			_, _, err = e.drain(ctx, now, e.partOf(b.Session.User), "", b.Session.User)
+		case "more":
+			ids, _ := reply[1].ToString()
+			ahead += ids
+		default:
+			err = damaged("the answer to a login")
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+}
+
+// beginning is one attempt at a login, behind steps that ended some sessions.
+func (e *Engine) beginning(now int64, b *rollcall.Begin, ahead string) call {
 	s := &b.Session
 	var random, home packer
 	random.u64(b.Random)
@@ -78,43 +125,9 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (rollc
 		packPolicies(b.Policies.List()), s.User, string(b.BanKey[:]), s.Kind, s.Name, s.App, s.Device, s.DeviceID,
 		addrText(s.IP), packRest(s), tokenText(b.Token), random.text(), home.text(), day,
 		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(s.Kind == "" || e.kinds.has(s.Kind, now)),
-		packIDs(b.Evict), fmt.Sprint(rollcall.MaxConflicts))
+		packIDs(b.Evict), fmt.Sprint(rollcall.MaxConflicts), fmt.Sprint(makeRoomStep), ahead)
 	c.once = b.Retry == nil
-	msg, err := e.confirmed(ctx, now, c)
-	if err != nil {
-		return out, err
-	}
-	defer e.news.ring()
-	reply, err := msg.ToArray()
-	if err != nil || len(reply) == 0 {
-		return out, damaged("the answer to a login")
-	}
-	switch status, _ := reply[0].ToString(); status {
-	case "ok":
-		r, err := unpackLive(reply)
-		out.Session, out.Ended = r.Session, replaced(reply[5])
-		return out, err
-	case "again":
-		return replayed(now, reply)
-	case "banned":
-		return out, bannedError(b.BanKey, reply[1])
-	case "limit":
-		return out, limitError(reply[1:])
-	case "conflict":
-		return out, errRetryTaken()
-	case "kind": // nothing else refuses the login
-		if err := e.knowKinds(ctx, now, s.Kind); err != nil {
-			return out, err
-		}
-		return e.begin(ctx, now, b)
-	case "cutoff":
-		if _, _, err := e.drain(ctx, now, e.partOf(s.User), "", s.User); err != nil {
-			return out, err
-		}
-		return e.begin(ctx, now, b)
-	default:
-		return out, damaged("the answer to a login")
-	}
+	return c
 }
 
 // limitError reads {limit, {id, app, device, seen}, …}.

@@ -17,11 +17,12 @@ import (
 
 // crowd is much data in one partition.
 type crowd struct {
-	s    *redistest.Server
-	e    *Engine
-	roll *rollcall.Roll
-	at   time.Time
-	m    *meter
+	s     *redistest.Server
+	e     *Engine
+	roll  *rollcall.Roll
+	clock *rollcall.ManualClock
+	at    time.Time
+	m     *meter
 }
 
 // newCrowd opens an engine of one partition whose commands are measured.
@@ -31,7 +32,8 @@ func newCrowd(t *testing.T, o rollcall.Options) *crowd {
 	var err error
 	c.e, err = Open(t.Context(), Options{URL: c.s.URL(), Partitions: 1, Timeout: 30 * time.Second, wrap: c.m.wrap})
 	require.NoError(t, err)
-	o.Clock = rollcall.NewManualClock(c.at)
+	c.clock = rollcall.NewManualClock(c.at)
+	o.Clock = c.clock
 	c.roll, err = rollcall.New(c.e, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -150,6 +152,58 @@ func TestNoScriptTakesLongOfAUserWithMuch(t *testing.T) {
 		require.NoError(t, err)
 	})
 	c.m.requireQuick(t, "an erasure", func() { require.NoError(t, c.roll.Erase(ctx, "svc")) })
+}
+
+// TestNoScriptTakesLongOfALoginAtALimit has a user with very many sessions log in
+// where a limit is reached, and where it was lowered, name sessions that go, and log
+// in when all others are due.
+func TestNoScriptTakesLongOfALoginAtALimit(t *testing.T) {
+	c := newCrowd(t, rollcall.Options{})
+	const sessions = 5000
+	c.service(t, "svc", sessions)
+	login := func(t *testing.T, p rollcall.Policy, ended int) {
+		policies, err := rollcall.NewPolicies(p)
+		require.NoError(t, err)
+		c.roll.SetPolicies(policies)
+		in, err := c.roll.Login(t.Context(), rollcall.Login{User: "svc", App: "a", Device: "web"})
+		if p.Overflow == rollcall.Reject {
+			var refused *rollcall.Error
+			require.ErrorAs(t, err, &refused)
+			require.Len(t, refused.Conflicts, rollcall.MaxConflicts)
+			return
+		}
+		require.NoError(t, err)
+		require.Len(t, in.Ended, ended)
+	}
+	for _, how := range []rollcall.Overflow{rollcall.EvictOldest, rollcall.EvictIdle, rollcall.Reject} {
+		for _, p := range []rollcall.Policy{
+			{MaxSessions: sessions, Overflow: how},
+			{MaxPerDevice: sessions, Overflow: how},
+			{MaxSessions: sessions, MaxPerDevice: sessions, Overflow: how},
+		} {
+			c.m.requireQuick(t, fmt.Sprintf("a login at %+v", p), func() { login(t, p, 1) })
+		}
+	}
+	left := sessions
+	for _, how := range []rollcall.Overflow{rollcall.EvictOldest, rollcall.EvictIdle} {
+		c.m.requireQuick(t, fmt.Sprintf("a lower limit, %s", how), func() {
+			left -= 100
+			login(t, rollcall.Policy{MaxSessions: left, Overflow: how}, 101)
+		})
+	}
+	c.m.requireQuick(t, "sessions that are named", func() {
+		page, err := c.roll.Sessions(t.Context(), rollcall.SessionQuery{Filter: rollcall.SessionFilter{Users: []string{"svc"}}, Page: rollcall.PageRequest{Limit: rollcall.MaxEvict}})
+		require.NoError(t, err)
+		l := rollcall.Login{User: "svc", App: "a", Device: "web"}
+		for _, s := range page.Items {
+			l.Evict = append(l.Evict, s.ID)
+		}
+		in, err := c.roll.Login(t.Context(), l)
+		require.NoError(t, err)
+		require.Len(t, in.Ended, rollcall.MaxEvict)
+	})
+	c.clock.Advance(rollcall.DefaultIdleTimeout)
+	c.m.requireQuick(t, "all are due", func() { login(t, rollcall.Policy{MaxSessions: 100}, 0) })
 }
 
 // TestNoScriptTakesLongOfManyInvisibleUsers asks what the public is shown.

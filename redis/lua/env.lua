@@ -38,8 +38,9 @@ end
 -- sign of life once the engine has been ticked, outages are the gaps between
 -- stamps, silent is the second up to which silence has been announced, and quiet
 -- the user of that second up to whom it has, events the place of the newest
--- event, cutoffs how many users have one, see cutoff.lua.
-local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events', 'quiet', 'cutoffs')
+-- event, cutoffs how many users have one, see cutoff.lua, large how many are, see
+-- large.lua.
+local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events', 'quiet', 'cutoffs', 'large')
 local clock = tonumber(state[1]) or 0
 
 -- Time is the later of the caller's and the partition's, and never more than 2 s
@@ -57,6 +58,7 @@ local silent = tonumber(state[4]) or 0
 local lastEvent = tonumber(state[5]) or 0
 local quiet = state[6] or ''
 local cutoffs = tonumber(state[7]) or 0
+local large = tonumber(state[8]) or 0
 local changed = {}
 
 local function set(field, value) changed[field] = value end

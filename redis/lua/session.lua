@@ -165,6 +165,7 @@ local function place(s)
     call('ZADD', key('odd'), s.seen + s.idle, s.id)
   end
   if s.life > 0 then call('ZADD', key('ends'), s.login + s.life, s.id) else call('ZREM', key('ends'), s.id) end
+  if isLarge(s.user) then enlist(s) end
 end
 
 -- displace takes a session out of the order of signs of life.
@@ -172,6 +173,18 @@ local function displace(s)
   call('ZREM', idleKey(s), s.id)
   if s.late then call('ZREM', key('late'), s.id) end
   if s.odd then call('ZREM', key('odd'), s.id) end
+end
+
+-- enlarge makes a user large who has too many sessions to look at all of them.
+local function enlarge(user)
+  local mine = key('u:' .. user)
+  if isLarge(user) or call('ZCARD', mine) <= mostLooked then return end
+  largeKnown[user] = true
+  countLarge(1)
+  for _, sid in ipairs(call('ZRANGE', mine, 0, -1)) do
+    local s = read(sid)
+    if s then enlist(s) end
+  end
 end
 
 -- store stores a session that begins, with its indexes.
@@ -184,6 +197,7 @@ local function store(s)
   index(s, 'ZADD')
   if invisible(s.user) then veil(s) end
   place(s)
+  enlarge(s.user)
 end
 
 local function forgetToken(s) call('DEL', key('tok:' .. s.token)) end
@@ -225,6 +239,7 @@ local function finish(s, t, cause, reason, actor, bare)
   displace(s)
   if s.life > 0 then call('ZREM', key('ends'), s.id) end
   call('ZREM', key('u:' .. s.user), s.id)
+  delist(s)
   if s.deviceID ~= '' and call('HGET', key('d:' .. s.user), s.deviceID) == s.id then call('HDEL', key('d:' .. s.user), s.deviceID) end
   index(s, 'ZREM')
   unveil(s)
@@ -281,13 +296,29 @@ end
 -- settleSessions ends what is past its deadline of a user, of whom an event is about
 -- to be told: events of one user come in the order in which they happened. Who has
 -- very many sessions waits for the sweep.
-local toSettle = 64 -- sessions that one script looks at for that
+local toSettle = mostLooked -- sessions that one script looks at for that
 
 local function settleSessions(user)
   local n = call('ZCARD', key('u:' .. user))
   if n == 0 or n > toSettle or not anyDue() then return end
   toSettle = toSettle - n
   sessionsOf(user)
+end
+
+-- settleLarge does so for a large user, a few of them, and returns whether there may
+-- be more.
+local function settleLarge(user, most)
+  local sids, due, more = {}, {}, false
+  for order, upTo in pairs({ue = at, ui = floor(at)}) do
+    local some = call('ZRANGEBYSCORE', key(order .. ':' .. user), '-inf', upTo, 'LIMIT', 0, most)
+    if #some == most then more = true end
+    for _, sid in ipairs(some) do
+      if not sids[sid] then due[#due + 1] = load(sid) end
+      sids[sid] = true
+    end
+  end
+  endOverdue(due)
+  return more
 end
 
 -- anySession reports whether a user has a live session. It ends those past their
@@ -307,25 +338,27 @@ local function anySession(user)
   return true -- so many that a sweep will find out
 end
 
--- drain ends up to budget sessions that are past their deadline and returns how
--- many there were.
+-- drain ends sessions that are past their deadline and returns how many it looked
+-- at: budget at most, of all orders together.
 local function drain(budget)
   local n, line = 0, floor(at)
-  local function take(sids)
+  local function take(order, upTo)
+    local sids = call('ZRANGEBYSCORE', order, '-inf', upTo, 'LIMIT', 0, budget - n)
+    n = n + #sids
     for _, sid in ipairs(sids) do
-      local s = load(sid)
-      if s and overdue(s) then n = n + 1 end
+      local s = read(sid)
+      if not s then -- nothing is to stand here that cannot be taken away
+        call('ZREM', order, sid)
+      elseif not cutoffOf(s) and not overdue(s) then
+        place(s)
+      end
     end
   end
-  take(call('ZRANGEBYSCORE', key('ends'), '-inf', at, 'LIMIT', 0, budget))
+  take(key('ends'), at)
   for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
     if n >= budget then return n end
     local name = key('idle:' .. idle)
-    if idle == 'late' or idle == 'odd' then
-      take(call('ZRANGEBYSCORE', key(idle), '-inf', line, 'LIMIT', 0, budget - n))
-    else
-      take(call('ZRANGEBYSCORE', name, '-inf', line - idle, 'LIMIT', 0, budget - n))
-    end
+    if idle == 'late' or idle == 'odd' then take(key(idle), line) else take(name, line - idle) end
     if call('EXISTS', name) == 0 then call('SREM', key('idles'), idle) end
   end
   return n

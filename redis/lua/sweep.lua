@@ -25,26 +25,39 @@ local budget, more = tonumber(ARGV[4]), 0
 -- that was wrong has left them. One set back by less leaves them as they are, as
 -- no last-seen time moves backwards.
 local function mend()
-  local day, sec = 86400000, math.floor(at / 1000)
-  local function bring(name, from, to, score)
-    local wrong = call('ZRANGEBYSCORE', name, from, to, 'LIMIT', 0, budget)
-    for _, member in ipairs(wrong) do
-      call('ZADD', name, score, member)
-      if name == key('seen') and anyHidden() then call('ZADD', key('hidden'), 'XX', score, member) end
-      if name == key('idle:odd') then
-        local s = read(member)
-        if s then place(s) end
-      end
+  local day, sec, left = 86400000, math.floor(at / 1000), budget
+  local function wrong(order, from, to)
+    local members = call('ZRANGEBYSCORE', order, from, to, 'LIMIT', 0, left)
+    left = left - #members
+    return members
+  end
+  local function bring(from, to, score)
+    for _, user in ipairs(wrong(key('seen'), from, to)) do
+      call('ZADD', key('seen'), score, user)
+      if anyHidden() then call('ZADD', key('hidden'), 'XX', score, user) end
     end
-    if #wrong > 0 then more = 1 end
   end
-  bring(key('seen'), '(' .. num(sec + day / 1000), '+inf', num(sec))
-  bring(key('seen'), '-inf', '(' .. num(-sec - day / 1000), num(-sec))
+  bring('(' .. num(sec + day / 1000), '+inf', num(sec))
+  bring('-inf', '(' .. num(-sec - day / 1000), num(-sec))
   for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
-    bring(key('idle:' .. idle), '(' .. num(at + day), '+inf', num(at))
+    for _, sid in ipairs(wrong(key('idle:' .. idle), '(' .. num(at + day), '+inf')) do
+      call('ZADD', key('idle:' .. idle), num(at), sid)
+      local s = read(sid)
+      if s then place(s) end
+    end
   end
-  bring(key('late'), '(' .. num(at + grace + day), '+inf', num(at + grace))
-  if more == 0 then call('HDEL', part, 'mend') end
+  for _, sid in ipairs(wrong(key('late'), '(' .. num(at + grace + day), '+inf')) do
+    local s = read(sid)
+    if s and s.late then
+      s.late = at + grace
+      s.blob = pack(s)
+      call('SET', key('s:' .. sid), s.blob)
+      place(s)
+    else
+      call('ZREM', key('late'), sid)
+    end
+  end
+  if left < budget then more = 1 else call('HDEL', part, 'mend') end
 end
 
 if lease[3] then mend() end
