@@ -101,6 +101,10 @@ concurrent() {
     printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
 }
 
+# Tests of a package that may run side by side do so four at a time, as many of them
+# wait for servers.
+beside=(-parallel 4)
+
 # joined joins patterns to one.
 joined() {
     local IFS='|'
@@ -160,18 +164,18 @@ chosen() {
         shift
     done
     packaged "${arguments[@]}" || arguments=("${everything[@]}" "${arguments[@]}")
-    go test -p 2 -timeout "$limit" "${arguments[@]}"
+    go test -p 2 "${beside[@]}" -timeout "$limit" "${arguments[@]}"
 }
 
 # whole does both runs.
 whole() {
-    go test -p 3 -timeout "$limit" "${everything[@]}" "$@" || return
+    go test -p 3 "${beside[@]}" -timeout "$limit" "${everything[@]}" "$@" || return
     say "all passed after $((SECONDS - began)) s; now with the race detector, where goroutines meet"
     local tests
     mapfile -t tests < <(concurrent)
-    go test -race -p 2 -timeout "$limit" "${meeting[@]}" "$@" || return
-    go test -race -p 2 -timeout "$limit" -run "^($(joined "${tests[@]}"))\$" -skip "$(joined "${sequential[@]}")" "${starting[@]}" "$@" || return
-    go test -race -p 2 -timeout "$limit" -run 'TestConformance$/^events$|TestConformance$/standalone/^events$' ./redis ./local "$@"
+    go test -race -p 2 "${beside[@]}" -timeout "$limit" "${meeting[@]}" "$@" || return
+    go test -race -p 2 "${beside[@]}" -timeout "$limit" -run "^($(joined "${tests[@]}"))\$" -skip "$(joined "${sequential[@]}")" "${starting[@]}" "$@" || return
+    go test -race -p 2 "${beside[@]}" -timeout "$limit" -run 'TestConformance$/^events$|TestConformance$/standalone/^events$' ./redis ./local "$@"
 }
 
 # The limit is for a test that hangs; no machine is so slow that one that does not

@@ -12,6 +12,7 @@ import (
 
 // TestScanIsBounded asks for names among more sessions than a filter looks at.
 func TestScanIsBounded(t *testing.T) {
+	t.Parallel()
 	e, err := Open(t.Context(), Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 4})
 	require.NoError(t, err)
 	e.most = 100

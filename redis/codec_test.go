@@ -11,6 +11,7 @@ import (
 )
 
 func TestRecordRoundTrip(t *testing.T) {
+	t.Parallel()
 	id := rollcall.NewSessionID(time.UnixMilli(1_800_000_000_123), "alice", 42)
 	r := record{
 		Session: rollcall.Session{
@@ -27,6 +28,7 @@ func TestRecordRoundTrip(t *testing.T) {
 }
 
 func TestBanRoundTrip(t *testing.T) {
+	t.Parallel()
 	b := rollcall.Ban{User: "alice", Key: rollcall.BanKey([]byte("0123456789abcdef")), At: timeOf(1000), Until: timeOf(2000), Reason: "r", Actor: "a"}
 	got, err := unpackBan("0123456789abcdef", packBan(b))
 	require.NoError(t, err)

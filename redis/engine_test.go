@@ -109,6 +109,7 @@ var deployments = []struct {
 // could make different is how commands and scripts reach the data, which the short
 // suite shows in every group; its long cases take the same steps more often.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +136,7 @@ func TestConformanceOnOnePartition(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -154,8 +156,10 @@ func TestCollegeMsg(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
 			url := d.start(t, redistest.Options{TLS: true, User: minimal(t)})
 			roll := open(t, redis.Options{URL: url})
 			require.NoError(t, roll.Beat(t.Context(), "alice"))
@@ -199,6 +203,7 @@ func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.
 // TestTransfer moves everything to another Redis, to an embedded engine and back.
 // Both stores have as many partitions, as bans of erased users go by them.
 func TestTransfer(t *testing.T) {
+	t.Parallel()
 	url := shared(t).Server(t).URL()
 	t.Run("redis to redis", func(t *testing.T) {
 		t.Parallel()

@@ -50,6 +50,7 @@ func startSentinel(t *testing.T) topology {
 // What was acknowledged and is not there in the end is counted and printed: the
 // promise is Redis's, and no test can make it another one.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	for _, where := range []struct {
 		name  string
 		start func(*testing.T) topology
@@ -69,6 +70,7 @@ func TestFailover(t *testing.T) {
 		} {
 			for _, wait := range fault.wait {
 				t.Run(fmt.Sprintf("%s %s wait %d", where.name, fault.name, wait), func(t *testing.T) {
+					t.Parallel()
 					top := where.start(t)
 					roll := open(t, redis.Options{URL: top.url, Timeout: timeout, Wait: wait})
 					l := load(t, roll)
@@ -219,6 +221,7 @@ func (l *loader) judge() (lost, revived int) {
 // TestOutOfReach cuts a single server off: reads and writes fail closed and in
 // time, and go on when it is back.
 func TestOutOfReach(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{User: minimal(t), Proxied: true})
 	roll := open(t, redis.Options{URL: s.URL(), Timeout: time.Second})
 	var in rollcall.LoggedIn
@@ -247,6 +250,7 @@ func TestOutOfReach(t *testing.T) {
 
 // TestScriptsAreLoadedAgain takes the scripts away under a running engine.
 func TestScriptsAreLoadedAgain(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})
 	roll := open(t, redis.Options{URL: s.URL()})
 	for range 5 {

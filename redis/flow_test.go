@@ -33,6 +33,7 @@ func engineFor(t *testing.T, o Options) *Engine {
 // TestBusyRedisIsNotAway gives Redis far more to do at once than it does within
 // the timeout of a command.
 func TestBusyRedisIsNotAway(t *testing.T) {
+	t.Parallel()
 	e := engineFor(t, Options{URL: redistest.Start(t, redistest.Options{}).URL(), Timeout: time.Second})
 	at := time.Unix(1_800_000_000, 0)
 	today := rollcall.DayOf(at, time.UTC)
@@ -63,6 +64,7 @@ func TestBusyRedisIsNotAway(t *testing.T) {
 
 // TestRedisThatIsAwayIsGivenUp sends much to a Redis that does not answer.
 func TestRedisThatIsAwayIsGivenUp(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
 	e := engineFor(t, Options{URL: server.URL(), Timeout: 200 * time.Millisecond})
 	server.Stop()

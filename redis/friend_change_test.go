@@ -35,6 +35,7 @@ func edgesIn(t *testing.T, s *redistest.Server, e *Engine, users []string) (edge
 // TestEveryEdgeHasItsReverseEdge changes the same lists on two servers at one
 // time, in every way there is, while reverse edges are pruned at once.
 func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{})
 	engines := make([]*Engine, 2)
 	for i := range engines {
@@ -119,6 +120,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 // TestPruningAndChangesDoNotCross goes through the ways in which the steps of a
 // change and of a pruning can fall between one another.
 func TestPruningAndChangesDoNotCross(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{})
 	e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: 4})
 	require.NoError(t, err)

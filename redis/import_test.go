@@ -39,6 +39,7 @@ func export(t *testing.T, e *Engine, at time.Time) (out []rollcall.Dossier) {
 // TestALargeDossierIsEnteredInSteps imports one, also after an import of it was
 // cut short, and once more.
 func TestALargeDossierIsEnteredInSteps(t *testing.T) {
+	t.Parallel()
 	e := engineFor(t, Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 2, Timeout: 30 * time.Second})
 	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Millisecond)
 	d := largeDossier(at)

@@ -29,6 +29,7 @@ func fixed(keys []string) (rest []string) {
 
 // TestNoKeyIsLeftBehind lives a life of everything and takes it all back.
 func TestNoKeyIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})
 	engine, err := redis.Open(t.Context(), redis.Options{URL: s.URL(), Partitions: 8, Timeout: time.Minute})
 	require.NoError(t, err)
@@ -112,6 +113,7 @@ func TestNoKeyIsLeftBehind(t *testing.T) {
 
 // TestHostileIDsStayOneKey uses ids that look like keys, patterns and commands.
 func TestHostileIDsStayOneKey(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})
 	roll := open(t, redis.Options{URL: s.URL()})
 	ctx := t.Context()

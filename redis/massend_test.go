@@ -123,6 +123,7 @@ const many = 3000
 // TestAKickOfAUserWithVeryManySessionsEndsAllAtOnce has a user with thousands of
 // sessions kicked, by device and whole, banned and erased.
 func TestAKickOfAUserWithVeryManySessionsEndsAllAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		end   func(r *rig, in rollcall.LoggedIn) (rollcall.EndResult, error)
@@ -174,6 +175,7 @@ func TestAKickOfAUserWithVeryManySessionsEndsAllAtOnce(t *testing.T) {
 // TestAnEndThatIsNotWrittenYetHoldsForEveryCommand stops between the note of an
 // end and its writing, as a server that dies there does.
 func TestAnEndThatIsNotWrittenYetHoldsForEveryCommand(t *testing.T) {
+	t.Parallel()
 	const n = 500
 	begin := func(t *testing.T) (*rig, rollcall.LoggedIn) {
 		r := newRig(t, 1, rollcall.Options{})
@@ -251,6 +253,7 @@ func TestAnEndThatIsNotWrittenYetHoldsForEveryCommand(t *testing.T) {
 // TestAKickByFilterGoesOnWhenAPageIsEmpty has matches behind more sessions than
 // one look at names takes in.
 func TestAKickByFilterGoesOnWhenAPageIsEmpty(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, rollcall.Options{})
 	r.e.most = 20
 	ctx := t.Context()
@@ -278,6 +281,7 @@ func TestAKickByFilterGoesOnWhenAPageIsEmpty(t *testing.T) {
 
 // TestAKickCutShortSaysHowManyEnded has one of several partitions fail.
 func TestAKickCutShortSaysHowManyEnded(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 4, rollcall.Options{})
 	ctx := t.Context()
 	for i := range 100 {

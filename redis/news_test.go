@@ -39,6 +39,7 @@ func (r *rig) totalCalls(t *testing.T) int {
 // TestAWaitingReaderDoesNotMakeEveryWriteAskAllPartitions logs users in while
 // readers wait for events.
 func TestAWaitingReaderDoesNotMakeEveryWriteAskAllPartitions(t *testing.T) {
+	t.Parallel()
 	const partitions, logins, readers = 64, 300, 3
 	r := newRig(t, partitions, rollcall.Options{})
 	ctx, stop := context.WithCancel(t.Context())

@@ -14,6 +14,7 @@ import (
 )
 
 func TestOptionsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	for field, options := range map[string][]redis.Options{
 		"redis.url": {
 			{},
@@ -49,6 +50,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 }
 
 func TestErrorsNeverHoldThePassword(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2"
 	for _, before := range []string{"", "%zz", "/", "@", ":", "#", "?", " ", "[", "se#", "/x@", "?a=", "123/"} {
 		for _, form := range []string{
@@ -71,6 +73,7 @@ func TestErrorsNeverHoldThePassword(t *testing.T) {
 
 // TestFixedWithTheData opens data with other settings than it was made with.
 func TestFixedWithTheData(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})
 	o := redis.Options{URL: s.URL(), Partitions: 16, Timeout: time.Minute}
 	open(t, o)
@@ -98,6 +101,7 @@ func TestFixedWithTheData(t *testing.T) {
 
 // TestRefusedUsers opens with a user who may not do what is needed.
 func TestRefusedUsers(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{User: minimal(t)})
 	_, err := redis.Open(t.Context(), redis.Options{URL: strings.Replace(s.URL(), ":secret@", ":wrong-one@", 1)})
 	require.ErrorIs(t, err, rollcall.ErrUnavailable)
@@ -118,6 +122,7 @@ func TestRefusedUsers(t *testing.T) {
 
 // TestClock compares the clock that servers share with this machine's.
 func TestClock(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{})
 	began := time.Now()
 	engine, err := redis.Open(t.Context(), redis.Options{URL: s.URL(), Timeout: time.Minute})
@@ -139,6 +144,7 @@ func TestClock(t *testing.T) {
 
 // TestLimitAcrossServers is R8 in one process: three engines on one Redis.
 func TestLimitAcrossServers(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{})
 	policies, err := rollcall.NewPolicies(rollcall.Policy{MaxSessions: 3})
 	require.NoError(t, err)

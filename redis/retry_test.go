@@ -79,6 +79,7 @@ func newRoll(t *testing.T, o Options) (*Engine, *rollcall.Roll, *redistest.Serve
 // of each command that changes something. The command is carried out once and
 // says what it did, also if somebody else undid it in between.
 func TestACommandWhoseAnswerIsLostAnswersAsTheFirstTime(t *testing.T) {
+	t.Parallel()
 	e, roll, _ := newRoll(t, Options{Partitions: 2})
 	client := &lossy{Client: e.client}
 	e.client = client
@@ -167,6 +168,7 @@ func TestACommandWhoseAnswerIsLostAnswersAsTheFirstTime(t *testing.T) {
 // TestADayLeavesOnceThoughTheAnswerIsLost takes marks of a day out and hears how
 // many there were.
 func TestADayLeavesOnceThoughTheAnswerIsLost(t *testing.T) {
+	t.Parallel()
 	e, roll, _ := newRoll(t, Options{Partitions: 1})
 	client := &lossy{Client: e.client}
 	e.client = client

@@ -18,6 +18,7 @@ import (
 // master and back under load. A partition whose slot
 // moves is unavailable; no command is carried out on half of its data.
 func TestAMovingSlotLosesNothing(t *testing.T) {
+	t.Parallel()
 	const partitions = 3
 	c := redistest.StartCluster(t, redistest.Options{User: minimal(t)})
 	roll := open(t, redis.Options{URL: c.URL(), Partitions: partitions + 1, Timeout: timeout})

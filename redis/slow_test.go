@@ -61,6 +61,7 @@ func (c *crowd) service(t *testing.T, user string, n int) {
 
 // TestNoScriptTakesLongOfManySessions asks for sessions that meet two conditions.
 func TestNoScriptTakesLongOfManySessions(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, rollcall.Options{})
 	const sessions = 156_250
 	for from := 0; from < sessions; from += 1000 {
@@ -84,6 +85,7 @@ func TestNoScriptTakesLongOfManySessions(t *testing.T) {
 
 // TestNoScriptTakesLongOfManyHours asks for the visitors of many dense hours.
 func TestNoScriptTakesLongOfManyHours(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, rollcall.Options{})
 	days := 90
 	if testbudget.Long() {
@@ -115,6 +117,7 @@ func TestNoScriptTakesLongOfManyHours(t *testing.T) {
 // TestNoScriptTakesLongOfAUserWithMuch has a user with very many sessions and
 // friends log in, at a limit too, be exported, kicked and erased.
 func TestNoScriptTakesLongOfAUserWithMuch(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, rollcall.Options{})
 	ctx := t.Context()
 	const sessions = 5000
@@ -208,6 +211,7 @@ func TestNoScriptTakesLongOfALoginAtALimit(t *testing.T) {
 
 // TestNoScriptTakesLongOfManyInvisibleUsers asks what the public is shown.
 func TestNoScriptTakesLongOfManyInvisibleUsers(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, rollcall.Options{})
 	ctx, public := t.Context(), c.roll.As(rollcall.Public)
 	const users = 20_000
@@ -251,6 +255,7 @@ end`, strconv.Itoa(users), strconv.FormatInt(c.at.Unix(), 10))
 
 // TestNoScriptTakesLongOfManyDays has users who were there for ten years.
 func TestNoScriptTakesLongOfManyDays(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, rollcall.Options{})
 	ctx, today := t.Context(), c.roll.Today()
 	const days = 3650
@@ -311,6 +316,7 @@ end`, fmt.Sprint(int32(today-days)), fmt.Sprint(int32(today)))
 
 // TestNoScriptTakesLongOfManyBans lists and exports very many.
 func TestNoScriptTakesLongOfManyBans(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t, rollcall.Options{})
 	const bans = 20_000
 	_, err := c.roll.Ban(t.Context(), "bad", time.Hour, "", "")
@@ -343,6 +349,7 @@ func (m measured) Open() (rollcall.Engine, error) { return Open(m.t.Context(), m
 // TestNoScriptOfTheSuiteTakesLong runs some cases of each group of the suite, in a
 // long run all of them, and looks at each command that they sent.
 func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
+	t.Parallel()
 	s, m, n := redistest.Start(t, redistest.Options{}), newMeter(t), 0
 	nth := 4
 	if testbudget.Long() {

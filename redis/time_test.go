@@ -15,6 +15,7 @@ import (
 // TestNoScriptGoesFurtherThanTwoSecondsPastRedis has a caller whose clock is a
 // year ahead, and a partition that such a one has left behind.
 func TestNoScriptGoesFurtherThanTwoSecondsPastRedis(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Options{})
 	engine, err := redis.Open(t.Context(), redis.Options{URL: s.URL(), Partitions: 1, Timeout: time.Minute})
 	require.NoError(t, err)
@@ -61,6 +62,7 @@ func TestNoScriptGoesFurtherThanTwoSecondsPastRedis(t *testing.T) {
 // TestTimeInWhichRedisRefusesWritesIsAnOutage lives through 40 minutes in which
 // Redis answers questions and takes no writes.
 func TestTimeInWhichRedisRefusesWritesIsAnOutage(t *testing.T) {
+	t.Parallel()
 	for name, setting := range map[string][2]string{
 		"min-replicas-to-write": {"1", "0"}, // NOREPLICAS
 		"maxmemory":             {"1", "0"}, // OOM

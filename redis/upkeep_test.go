@@ -24,6 +24,7 @@ func (r *rig) tickUntil(t *testing.T, what string, holds func() bool) {
 // TestUsersWhoFallSilentInOneSecondAreAnnouncedOnce has more of them than one
 // script announces, and some who are heard, hide or go in the middle of it.
 func TestUsersWhoFallSilentInOneSecondAreAnnouncedOnce(t *testing.T) {
+	t.Parallel()
 	const n = 5000
 	r := newRig(t, 1, rollcall.Options{})
 	ctx := t.Context()
@@ -69,6 +70,7 @@ func TestUsersWhoFallSilentInOneSecondAreAnnouncedOnce(t *testing.T) {
 // TestManyExpiriesAtOnceHoldNobodyUp lets sessions of all partitions end at one
 // instant, and has a client ask meanwhile.
 func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
+	t.Parallel()
 	const partitions, each = 8, 400
 	r := newRig(t, partitions, rollcall.Options{})
 	ctx := t.Context()
@@ -113,6 +115,7 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 // TestWhatIsDueIsWorkedOffAFewScriptsAtATime has one tick and several lists want
 // the same at once, while the server is at it already.
 func TestWhatIsDueIsWorkedOffAFewScriptsAtATime(t *testing.T) {
+	t.Parallel()
 	const partitions, each = 8, 100
 	r := newRig(t, partitions, rollcall.Options{})
 	ctx := t.Context()
@@ -170,6 +173,7 @@ func TestWhatIsDueIsWorkedOffAFewScriptsAtATime(t *testing.T) {
 // TestAnIdleTickLooksAtTheFirstOfEverythingOnly fills what a tick looks after, of
 // which nothing is due.
 func TestAnIdleTickLooksAtTheFirstOfEverythingOnly(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, rollcall.Options{})
 	ctx := t.Context()
 	cost := func() int {
@@ -194,6 +198,7 @@ func TestAnIdleTickLooksAtTheFirstOfEverythingOnly(t *testing.T) {
 
 // TestEventsPastTheirCountGoHoweverMany writes far more events than are kept.
 func TestEventsPastTheirCountGoHoweverMany(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, rollcall.Options{EventsCount: 1000})
 	ctx := t.Context()
 	for i := range 20 {

@@ -14,6 +14,7 @@ import (
 // TestVeryManySessionsFollowAUserWhoTurnsInvisible stops after the step in which
 // the user turns invisible, as a server that dies there does.
 func TestVeryManySessionsFollowAUserWhoTurnsInvisible(t *testing.T) {
+	t.Parallel()
 	const n = 300
 	r := newRig(t, 1, rollcall.Options{})
 	ctx := t.Context()
@@ -54,6 +55,7 @@ func TestVeryManySessionsFollowAUserWhoTurnsInvisible(t *testing.T) {
 // TestSessionsOfVeryManyTimeoutsAreListedAndExpire imports sessions each of which
 // has an idle timeout of its own.
 func TestSessionsOfVeryManyTimeoutsAreListedAndExpire(t *testing.T) {
+	t.Parallel()
 	const n = 150
 	r := newRig(t, 1, rollcall.Options{})
 	ctx, at := t.Context(), r.clock.Now()
