@@ -22,21 +22,23 @@ type SystemClock struct {
 
 // Now returns the current time in UTC, to the millisecond.
 func (c *SystemClock) Now() time.Time {
-	return c.at(time.Now())
+	reading := time.Now()
+	return c.at(reading.Round(0), reading)
 }
 
-func (c *SystemClock) at(reading time.Time) time.Time {
+// at returns the time at a reading of the wall clock and of the monotonic clock.
+func (c *SystemClock) at(wall, mono time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := reading.Round(0)
-	if now.Before(c.wall) {
-		now = c.wall.Add(reading.Sub(c.mono) / 2)
-		if now.Before(c.wall) {
-			now = c.wall
+	// A later reading may have come here before: a goroutine, or the whole process,
+	// can be held up between reading and lock. The half speed counts from the latest.
+	if since := mono.Sub(c.mono); since > 0 {
+		if wall.Before(c.wall) {
+			wall = c.wall.Add(since / 2)
 		}
+		c.wall, c.mono = wall, mono
 	}
-	c.wall, c.mono = now, reading
-	return now.UTC().Truncate(time.Millisecond)
+	return c.wall.UTC().Truncate(time.Millisecond)
 }
 
 // Ahead returns how far the clock is ahead of the wall clock, because that was

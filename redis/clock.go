@@ -31,7 +31,8 @@ type held struct {
 	mu       sync.Mutex
 	measured time.Time // a reading of this machine's clocks
 	then     time.Time // what Redis said at that moment
-	last     time.Time // answered
+	read     time.Time // the latest reading that was answered
+	last     time.Time // what the answer was
 }
 
 // set takes over a measurement.
@@ -47,11 +48,14 @@ func (h *held) set(measured, then time.Time) {
 func (h *held) at(reading time.Time) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if reading.Before(h.read) { // held up on its way here: a later one was answered
+		return h.last.UTC().Truncate(time.Millisecond)
+	}
 	now := h.then.Add(reading.Sub(h.measured))
 	if now.Before(h.last) && h.last.Sub(now) <= maxOffset {
 		now = h.last
 	}
-	h.last = now
+	h.read, h.last = reading, now
 	return now.UTC().Truncate(time.Millisecond)
 }
 
