@@ -1,6 +1,7 @@
 package local
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -41,6 +42,41 @@ func TestSlotIndexMatchesMap(t *testing.T) {
 			},
 		})
 	})
+}
+
+func TestAnIndexOfSlotsGrowsInStepsAndFindsAllMeanwhile(t *testing.T) {
+	asked, most := 0, 0
+	hash := func(slot uint32) uint64 { return uint64(slot+1) * 0x9e3779b97f4a7c15 }
+	x := slotIndex{hash: func(slot uint32) uint64 { asked++; return hash(slot) }}
+	in := make(map[uint32]bool)
+	change := func(act func(uint32), slot uint32) {
+		before := asked
+		act(slot)
+		most = max(most, asked-before)
+	}
+	find := func(slot uint32) bool {
+		_, ok := x.find(hash(slot), func(other uint32) bool { return other == slot })
+		return ok
+	}
+	rng := rand.New(rand.NewPCG(1, 4))
+	for slot := range uint32(40_000) {
+		change(x.add, slot)
+		in[slot] = true
+		if slot%4 == 0 {
+			gone := rng.Uint32N(slot + 1)
+			change(x.remove, gone)
+			delete(in, gone)
+		}
+		for range 3 {
+			some := rng.Uint32N(slot + 2)
+			require.Equal(t, in[some], find(some), "slot %d of %d", some, slot)
+		}
+		require.Equal(t, len(in), x.used)
+	}
+	for slot := range uint32(40_000) {
+		require.Equal(t, in[slot], find(slot))
+	}
+	require.LessOrEqual(t, most, indexStep+500, "and a run without a gap")
 }
 
 func TestChainMatchesLists(t *testing.T) {

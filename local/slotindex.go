@@ -6,21 +6,37 @@ import "math/bits"
 // 4-byte entries, deletion by shifting back. It grows by a quarter when four
 // fifths are in use, so that an entry costs between 5 and 6.25 bytes; places
 // are taken from the high bits of the hash.
+//
+// What it grows out of is left in steps, as [directory.Directory] does it: in the
+// order of places, from behind an empty one once round, whole runs at a time. What
+// is at home before left has gone over, and all else still stands; what is new is
+// entered in the larger table only.
 type slotIndex struct {
 	table []uint32 // slot+1, 0 for none
-	used  int
+	used  int      // in both tables
 	hash  func(slot uint32) uint64
+
+	old    []uint32 // what it is growing out of, or none
+	start  int      // behind an empty place of old
+	left   int      // places of old, from start on, that have been left
+	remain int      // entries of old that still stand
 }
 
-const minIndex = 64
+const (
+	minIndex = 64
 
-func (x *slotIndex) place(hash uint64) int {
-	hi, _ := bits.Mul64(hash, uint64(len(x.table)))
+	// indexStep bounds the places that are left when a slot is added or removed:
+	// far more than it takes to be through before the larger table is full.
+	indexStep = 256
+)
+
+func placeIn(table []uint32, hash uint64) int {
+	hi, _ := bits.Mul64(hash, uint64(len(table)))
 	return int(hi)
 }
 
-func (x *slotIndex) after(i int) int {
-	if i++; i == len(x.table) {
+func placeAfter(table []uint32, i int) int {
+	if i++; i == len(table) {
 		return 0
 	}
 	return i
@@ -31,15 +47,30 @@ func (x *slotIndex) find(hash uint64, same func(slot uint32) bool) (uint32, bool
 	if x.used == 0 {
 		return 0, false
 	}
-	for i := x.place(hash); x.table[i] != 0; i = x.after(i) {
-		if slot := x.table[i] - 1; same(slot) {
+	if x.stands(hash) {
+		if slot, ok := findIn(x.old, hash, same); ok {
+			return slot, true
+		}
+	}
+	return findIn(x.table, hash, same)
+}
+
+func findIn(table []uint32, hash uint64, same func(slot uint32) bool) (uint32, bool) {
+	for i := placeIn(table, hash); table[i] != 0; i = placeAfter(table, i) {
+		if slot := table[i] - 1; same(slot) {
 			return slot, true
 		}
 	}
 	return 0, false
 }
 
+// stands reports whether what has that hash, and was in old, still is.
+func (x *slotIndex) stands(hash uint64) bool {
+	return len(x.old) != 0 && distance(x.old, x.start, placeIn(x.old, hash)) >= x.left
+}
+
 func (x *slotIndex) add(slot uint32) {
+	x.move(indexStep)
 	if (x.used+1)*5 > len(x.table)*4 {
 		x.grow()
 	}
@@ -48,29 +79,60 @@ func (x *slotIndex) add(slot uint32) {
 }
 
 func (x *slotIndex) put(slot uint32) {
-	i := x.place(x.hash(slot))
+	i := placeIn(x.table, x.hash(slot))
 	for x.table[i] != 0 {
-		i = x.after(i)
+		i = placeAfter(x.table, i)
 	}
 	x.table[i] = slot + 1
 }
 
+// grow begins to move to a larger table.
 func (x *slotIndex) grow() {
-	old := x.table
-	x.table = make([]uint32, max(minIndex, len(old)+len(old)/4))
-	for _, link := range old {
+	x.move(len(x.old)) // nothing, but for an index that indexStep does not fit
+	x.old, x.start, x.left, x.remain = x.table, 0, 0, x.used
+	x.table = make([]uint32, max(minIndex, len(x.old)+len(x.old)/4))
+	if x.remain == 0 {
+		x.old = nil
+		return
+	}
+	for x.old[x.start] != 0 {
+		x.start++
+	}
+	x.start = placeAfter(x.old, x.start)
+}
+
+// move moves what stands in the next places of the table that is being left, up
+// to the end of a run.
+func (x *slotIndex) move(places int) {
+	if len(x.old) == 0 {
+		return
+	}
+	i := x.start + x.left
+	if i >= len(x.old) {
+		i -= len(x.old)
+	}
+	for x.remain > 0 {
+		link := x.old[i]
+		if link == 0 && places <= 0 {
+			return
+		}
 		if link != 0 {
 			x.put(link - 1)
+			x.remain--
 		}
+		x.left++
+		places--
+		i = placeAfter(x.old, i)
 	}
+	x.old = nil
 }
 
 // distance is how far place i lies behind place j, going round.
-func (x *slotIndex) distance(j, i int) int {
+func distance(table []uint32, j, i int) int {
 	if i >= j {
 		return i - j
 	}
-	return i - j + len(x.table)
+	return i - j + len(table)
 }
 
 // remove takes a slot out; what it is hashed by must still stand.
@@ -78,23 +140,36 @@ func (x *slotIndex) remove(slot uint32) {
 	if x.used == 0 {
 		return
 	}
-	i := x.place(x.hash(slot))
-	for x.table[i] != slot+1 {
-		if x.table[i] == 0 {
-			return
-		}
-		i = x.after(i)
+	hash := x.hash(slot)
+	switch {
+	case x.stands(hash) && x.removeFrom(x.old, hash, slot):
+		x.remain--
+		x.used--
+	case x.removeFrom(x.table, hash, slot):
+		x.used--
 	}
-	x.used--
+	x.move(indexStep)
+}
+
+// removeFrom takes a slot out of a table, if it is there.
+func (x *slotIndex) removeFrom(table []uint32, hash uint64, slot uint32) bool {
+	i := placeIn(table, hash)
+	for table[i] != slot+1 {
+		if table[i] == 0 {
+			return false
+		}
+		i = placeAfter(table, i)
+	}
 	hole := i
-	for i = x.after(i); x.table[i] != 0; i = x.after(i) {
-		home := x.place(x.hash(x.table[i] - 1))
-		if x.distance(home, i) >= x.distance(hole, i) {
-			x.table[hole] = x.table[i]
+	for i = placeAfter(table, i); table[i] != 0; i = placeAfter(table, i) {
+		home := placeIn(table, x.hash(table[i]-1))
+		if distance(table, home, i) >= distance(table, hole, i) {
+			table[hole] = table[i]
 			hole = i
 		}
 	}
-	x.table[hole] = 0
+	table[hole] = 0
+	return true
 }
 
-func (x *slotIndex) bytes() int { return 4 * cap(x.table) }
+func (x *slotIndex) bytes() int { return 4 * (cap(x.table) + cap(x.old)) }

@@ -126,6 +126,7 @@ func (e *Engine) flushAll() error {
 func (p *partition) flush() (int, journal.Ticket, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.dir.Settle() // if it grows: who is only looked for moves nothing
 	n, t, err := p.flushLocked()
 	return n, t, cmp.Or(err, p.releaseIdle())
 }

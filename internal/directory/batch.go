@@ -38,6 +38,7 @@ func (d *Directory) FindAll(hashes []uint64, ids []string, out []uint32) {
 // The error wraps ErrFull and tells how many ids were done; from there on out
 // is None.
 func (d *Directory) InsertAll(hashes []uint64, ids []string, out []uint32, fresh func(i int, n uint32)) error {
+	d.move(moveStep + movePerID*len(ids))
 	for start := 0; start < len(ids); start += blockLen {
 		end := min(start+blockLen, len(ids))
 		d.findBlock(hashes[start:end], ids[start:end], out[start:end])
@@ -45,7 +46,7 @@ func (d *Directory) InsertAll(hashes []uint64, ids []string, out []uint32, fresh
 			if out[i] != None {
 				continue
 			}
-			n, added, err := d.Insert(hashes[i], ids[i])
+			n, added, err := d.insert(hashes[i], ids[i])
 			if err != nil {
 				for j := range out[i:] {
 					out[i+j] = None
@@ -62,10 +63,11 @@ func (d *Directory) InsertAll(hashes []uint64, ids []string, out []uint32, fresh
 }
 
 // findBlock is find for up to blockLen ids. Each pass does one kind of memory
-// access for all of them, and no access waits for the one of the id before.
+// access for all of them, and no access waits for the one of the id before. While
+// the directory grows, ids are looked for one by one.
 func (d *Directory) findBlock(hashes []uint64, ids []string, out []uint32) {
 	hashes, out = hashes[:len(ids)], out[:len(ids)]
-	if len(ids) < worthwhile {
+	if len(ids) < worthwhile || len(d.old.words) != 0 {
 		for i, id := range ids {
 			out[i] = d.find(hashes[i], keyOf(hashes[i], id), id)
 		}

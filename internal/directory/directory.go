@@ -44,6 +44,7 @@ var (
 // directory as long as nobody writes.
 type Directory struct {
 	table table
+	old   moving // while the directory grows
 	keys  column.Column[key]
 	texts arena.Arena
 	limit uint32 // one past the highest number ever used
@@ -55,7 +56,8 @@ type Directory struct {
 
 // New returns an empty directory. The hash of an id passed in calls must be
 // hashNumber(v) if ParseNumber gives v for it, and hashText(id) otherwise; the
-// directory calls the two when it moves entries. hashText must not keep its
+// directory calls the two when it moves entries: a call that may change it moves
+// some each, so that none waits for all of them. hashText must not keep its
 // argument.
 func New(hashText func(string) uint64, hashNumber func(uint64) uint64) *Directory {
 	return &Directory{
@@ -75,6 +77,11 @@ func (d *Directory) Find(hash uint64, id string) (n uint32, ok bool) {
 // Insert returns the number of id, a new one with added set if it had none. The
 // error is ErrFull if no number is left.
 func (d *Directory) Insert(hash uint64, id string) (n uint32, added bool, err error) {
+	d.move(moveStep)
+	return d.insert(hash, id)
+}
+
+func (d *Directory) insert(hash uint64, id string) (n uint32, added bool, err error) {
 	k := keyOf(hash, id)
 	if n = d.find(hash, k, id); n != None {
 		return n, false, nil
@@ -100,6 +107,7 @@ func (d *Directory) InsertAt(n uint32, hash uint64, id string) error {
 	if n >= MaxNumbers {
 		return fmt.Errorf("number %d: %w", n, ErrFull)
 	}
+	d.move(moveStep)
 	k := keyOf(hash, id)
 	if d.Has(n) || d.find(hash, k, id) != None {
 		return fmt.Errorf("number %d: %w", n, ErrTaken)
@@ -165,14 +173,14 @@ func (d *Directory) AppendID(dst []byte, n uint32) []byte {
 }
 
 // Len returns how many ids the directory holds.
-func (d *Directory) Len() int { return d.table.live }
+func (d *Directory) Len() int { return d.table.live + d.old.live }
 
 // Limit returns one past the highest number ever used.
 func (d *Directory) Limit() uint32 { return d.limit }
 
 // Bytes returns the memory the directory holds, in bytes.
 func (d *Directory) Bytes() int {
-	return d.table.bytes() + d.keys.Bytes() + d.texts.Bytes()
+	return d.table.bytes() + d.old.bytes() + d.keys.Bytes() + d.texts.Bytes()
 }
 
 // text returns the bytes of the text id with number n.
@@ -181,7 +189,7 @@ func (d *Directory) text(n uint32) []byte { return d.texts.Get(d.keys.Get(n).han
 // put enters an id known to be absent under a number known to be free, or the
 // next one never used.
 func (d *Directory) put(n uint32, hash uint64, k key, id string) {
-	if d.table.crowded() {
+	if d.Len() >= d.table.most {
 		d.grow()
 	}
 	if k.isText() {
@@ -190,18 +198,6 @@ func (d *Directory) put(n uint32, hash uint64, k key, id string) {
 	d.keys.Set(n, k)
 	d.limit = max(d.limit, n+1)
 	d.table.add(hash, n)
-}
-
-// grow moves every entry to a table a quarter larger. It goes by number, so
-// that keys and texts are read in order and only the table itself at random.
-func (d *Directory) grow() {
-	next := newTable(d.table.nextSize())
-	for n := range d.limit {
-		if d.Has(n) {
-			next.add(d.hash(n), n)
-		}
-	}
-	d.table = next
 }
 
 // hash returns the hash of the id with number n.

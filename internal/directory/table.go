@@ -37,8 +37,6 @@ func newTable(size int) table {
 	return table{words: make([]word, size), most: size * maxLoad / 100}
 }
 
-func (t *table) crowded() bool { return t.live >= t.most }
-
 func (t *table) nextSize() int { return len(t.words) + len(t.words)/4 }
 
 func (t *table) bytes() int { return len(t.words) * 4 }
@@ -72,7 +70,16 @@ func (t *table) add(hash uint64, n uint32) {
 
 // find returns the number of id, whose key is k, or None.
 func (d *Directory) find(hash uint64, k key, id string) uint32 {
-	t, tag := &d.table, tagOf(hash)
+	if len(d.old.words) != 0 && d.old.standing(hash) {
+		if n := d.findIn(&d.old.table, hash, k, id); n != None {
+			return n
+		}
+	}
+	return d.findIn(&d.table, hash, k, id)
+}
+
+func (d *Directory) findIn(t *table, hash uint64, k key, id string) uint32 {
+	tag := tagOf(hash)
 	for slot := t.home(hash); ; slot = t.after(slot) {
 		w := t.words[slot]
 		if w == 0 {
@@ -117,13 +124,23 @@ func (d *Directory) match(stored, k key, id string) bool {
 	return stored.like(k) && (!k.isText() || string(d.texts.Get(stored.handle())) == id)
 }
 
-// unlink takes n out of the table and moves later entries back over the hole,
-// so that probes stay as short as if n had never been there.
+// unlink takes n out of the table that it is in.
 func (d *Directory) unlink(n uint32) {
-	t := &d.table
 	hash := d.hash(n)
+	if d.old.standing(hash) && d.unlinkFrom(&d.old.table, hash, n) {
+		return
+	}
+	d.unlinkFrom(&d.table, hash, n)
+}
+
+// unlinkFrom takes n out of a table, if it is there, and moves later entries back
+// over the hole, so that probes stay as short as if n had never been there.
+func (d *Directory) unlinkFrom(t *table, hash uint64, n uint32) bool {
 	hole := t.home(hash)
 	for t.words[hole] != newWord(hash, n) {
+		if t.words[hole] == 0 {
+			return false
+		}
 		hole = t.after(hole)
 	}
 	for slot := t.after(hole); t.words[slot] != 0; slot = t.after(slot) {
@@ -135,6 +152,7 @@ func (d *Directory) unlink(n uint32) {
 	}
 	t.words[hole] = 0
 	t.live--
+	return true
 }
 
 // distance returns how many steps lead from one slot to another.
