@@ -23,7 +23,7 @@ type ArchiveRun struct {
 	FinishedAt  time.Time // zero while it is running
 	State       ArchiveState
 	RowsWritten int64 // user-months copied
-	DaysDropped int64 // days that left the hot store
+	DaysDropped int64 // days that left the hot store; one of several kinds counts once, with the first
 	Position    string
 	Error       string // why it failed
 	Runner      string // which process does it

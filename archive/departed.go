@@ -33,8 +33,8 @@ func (db *DB) Departed(ctx context.Context) ([]Departure, error) {
 }
 
 // Depart notes that days leave the hot store in a run, by their Kind, Day and
-// Users, and adds those that had not left before to the run's DaysDropped. A
-// repetition changes nothing but Users. Up to [MaxChanges] days, none twice; all
+// Users, and adds those that had not left before of any kind to the run's
+// DaysDropped. A repetition changes nothing but Users. Up to [MaxChanges] days, none twice; all
 // are noted or none. CodeConflict and [ErrRunEnded] if the run is not under way
 // by this lease.
 func (l *Lease) Depart(ctx context.Context, run int64, days []Departure) error {
@@ -135,8 +135,9 @@ func checkDepartures(days []Departure) error {
 	return nil
 }
 
+// countDeparted counts the days of which a kind has left.
 func countDeparted(s session) (n int64, err error) {
-	_, err = s.one([]any{&n}, "SELECT count(*) FROM rollcall_departed")
+	_, err = s.one([]any{&n}, "SELECT count(DISTINCT day) FROM rollcall_departed")
 	return n, err
 }
 

@@ -20,7 +20,8 @@ import (
 // are; each other line has a user and which of the days they were there, in the
 // order of user ids as bytes. Where a user was erased there are spaces.
 //
-// Its methods may be called at the same time.
+// Its methods may be called at the same time. Beside the files lies that of the
+// directory's [claim].
 type DepartureLog struct {
 	dir      string
 	unsynced bool // see [Options]

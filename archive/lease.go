@@ -28,6 +28,12 @@ const MaxLease = 24 * time.Hour
 // another holds the lease the error has CodeConflict and [ErrHeld], and says who
 // it is and until when.
 func (db *DB) Acquire(ctx context.Context, owner string, ttl time.Duration) (*Lease, error) {
+	return db.acquire(ctx, owner, ttl, "", nil)
+}
+
+// acquire is [DB.Acquire] by the process with the number holder. It also takes the
+// lease from processes with the numbers dead, whatever time they have left.
+func (db *DB) acquire(ctx context.Context, owner string, ttl time.Duration, holder string, dead []string) (*Lease, error) {
 	if rollcall.CheckUser(owner) != nil {
 		return nil, rollcall.Invalid("owner", "must be 1 to 128 bytes of UTF-8 without control characters")
 	}
@@ -36,8 +42,14 @@ func (db *DB) Acquire(ctx context.Context, owner string, ttl time.Duration) (*Le
 	}
 	l := &Lease{db: db, owner: owner, ttl: ttl}
 	err := db.write(ctx, func(s session) error {
-		took, err := s.exec("UPDATE rollcall_archive_lease SET owner = ?, term = term + 1, expires_at = "+s.dialect.later(ttl)+
-			" WHERE name = 'runner' AND (owner = '' OR expires_at <= "+s.dialect.now+")", owner)
+		free := "owner = '' OR expires_at <= " + s.dialect.now
+		args := []any{owner, holder}
+		for _, d := range dead {
+			free += " OR holder = ?"
+			args = append(args, d)
+		}
+		took, err := s.exec("UPDATE rollcall_archive_lease SET owner = ?, holder = ?, term = term + 1, expires_at = "+
+			s.dialect.later(ttl)+" WHERE name = 'runner' AND ("+free+")", args...)
 		if err != nil {
 			return err
 		}

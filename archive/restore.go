@@ -11,7 +11,7 @@ import (
 
 // Restored says what [Runner.Restore] read back.
 type Restored struct {
-	Days int // that were in the archive, of all kinds
+	Days int // that are hot again; one of several kinds counts once
 	Rows int // user-months read
 }
 
@@ -24,12 +24,12 @@ func (r *Runner) Restore(ctx context.Context, days rollcall.DayRange) (Restored,
 	if days.To < days.From {
 		return done, rollcall.Invalid("from", "must not be after to")
 	}
-	l, err := r.db.Acquire(ctx, r.opts.Name, r.opts.Lease)
+	l, c, err := r.acquire(ctx)
 	if err != nil {
 		return done, err
 	}
 	err = l.during(ctx, func(ctx context.Context) error { return r.restore(ctx, l, days, &done) })
-	return done, errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+	return done, errors.Join(err, r.release(context.WithoutCancel(ctx), l, c))
 }
 
 func (r *Runner) restore(ctx context.Context, l *Lease, days rollcall.DayRange, done *Restored) error {
@@ -44,13 +44,17 @@ func (r *Runner) restore(ctx context.Context, l *Lease, days rollcall.DayRange, 
 			months[m] = append(months[m], d)
 		}
 	}
+	back := make(map[rollcall.Day]bool)
 	for _, m := range inOrder(months) {
 		rows, err := r.restoreMonth(ctx, l, m, months[m])
 		done.Rows += rows
 		if err != nil {
 			return err
 		}
-		done.Days += len(months[m])
+		for _, d := range months[m] {
+			back[d.Day] = true
+		}
+		done.Days = len(back)
 		r.opts.Logger.Info("days restored from the archive", "kind", m.kind, "month", m.month.String(), "days", len(months[m]), "rows", rows)
 	}
 	return nil

@@ -24,6 +24,7 @@ type Runner struct {
 	db     *DB
 	engine rollcall.Archival
 	opts   RunnerOptions
+	holder string // see claim
 
 	// step is called before each step, by tests that stop there.
 	step func(name string)
@@ -40,7 +41,7 @@ func NewRunner(db *DB, engine rollcall.Archival, o RunnerOptions) (*Runner, erro
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	return &Runner{db: db, engine: engine, opts: o, step: func(string) {}}, nil
+	return &Runner{db: db, engine: engine, opts: o, holder: newHolder(), step: func(string) {}}, nil
 }
 
 // Run does one run and returns it as it ended, or as it stood when the archive
@@ -58,6 +59,7 @@ func (r *Runner) Run(ctx context.Context) (Run, error) {
 type job struct {
 	*Runner
 	lease    *Lease
+	claim    *claim
 	run      Run
 	rows     int64
 	departed map[kindMonth]uint32 // the days that have left
@@ -73,7 +75,7 @@ type kindMonth struct {
 // begin takes the lease and begins a run.
 func (r *Runner) begin(ctx context.Context) (*job, error) {
 	r.step("acquire")
-	l, err := r.db.Acquire(ctx, r.opts.Name, r.opts.Lease)
+	l, c, err := r.acquire(ctx)
 	if err != nil {
 		if !errors.Is(err, ErrHeld) {
 			r.tell(ctx, Run{State: Failed, Error: failure(err), Runner: r.opts.Name}, err)
@@ -83,12 +85,12 @@ func (r *Runner) begin(ctx context.Context) (*job, error) {
 	r.step("begin")
 	run, err := l.BeginRun(ctx)
 	if err != nil {
-		err = errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+		err = errors.Join(err, r.release(context.WithoutCancel(ctx), l, c))
 		r.tell(ctx, Run{State: Failed, Error: failure(err), Runner: r.opts.Name}, err)
 		return nil, err
 	}
 	r.opts.Logger.Info("archive run begun", "run", run.ID)
-	return &job{Runner: r, lease: l, run: run, departed: make(map[kindMonth]uint32)}, nil
+	return &job{Runner: r, lease: l, claim: c, run: run, departed: make(map[kindMonth]uint32)}, nil
 }
 
 // finish does the run and ends it.
@@ -98,7 +100,7 @@ func (j *job) finish(ctx context.Context) (Run, error) {
 	j.step("finish")
 	failed := j.lease.FinishRun(ctx, j.run.ID, failure(err))
 	j.step("release")
-	err = errors.Join(err, failed, j.lease.Release(ctx))
+	err = errors.Join(err, failed, j.release(ctx, j.lease, j.claim))
 	j.run.State, j.run.Error = Completed, ""
 	if err != nil {
 		j.run.State, j.run.Error = Failed, failure(err)

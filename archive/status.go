@@ -12,7 +12,7 @@ type Status struct {
 	Completed *Run // the latest that completed; nil if none has
 	Rows      int  // user-months in the archive
 	Months    int  // that have rows, of all kinds
-	Departed  int  // days that left the hot store, of all kinds
+	Departed  int  // days that left the hot store; one of several kinds counts once
 	// Oldest and Newest are the first and last of the departed days.
 	Oldest, Newest rollcall.Day
 }
@@ -45,12 +45,14 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 	}
 	s.Months = len(kept)
 	departed, err := db.Departed(ctx)
-	s.Departed = len(departed)
+	gone := make(map[rollcall.Day]bool)
 	for i, d := range departed {
 		if i == 0 {
 			s.Oldest, s.Newest = d.Day, d.Day
 		}
 		s.Oldest, s.Newest = min(s.Oldest, d.Day), max(s.Newest, d.Day)
+		gone[d.Day] = true
 	}
+	s.Departed = len(gone)
 	return s, err
 }

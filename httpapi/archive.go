@@ -23,7 +23,7 @@ type ArchiveRunRecord struct {
 	StartedAt   instant               `json:"started_at"`
 	FinishedAt  instant               `json:"finished_at,omitempty" doc:"absent while it is running"`
 	RowsWritten int64                 `json:"rows_written" doc:"user-months copied"`
-	DaysDropped int64                 `json:"days_dropped" doc:"days that left the hot store"`
+	DaysDropped int64                 `json:"days_dropped" doc:"days that left the hot store; one of several kinds counts once, with the first that leaves"`
 	Position    string                `json:"position,omitempty" doc:"how far it got"`
 	Error       string                `json:"error,omitempty" doc:"why it failed"`
 	Runner      string                `json:"runner" doc:"which process does it"`

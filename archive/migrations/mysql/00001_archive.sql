@@ -27,13 +27,14 @@ CREATE TABLE IF NOT EXISTS rollcall_archive_runs (
 CREATE TABLE IF NOT EXISTS rollcall_archive_lease (
     name       VARCHAR(16)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
     owner      VARBINARY(128) NOT NULL, -- '' for nobody
+    holder     VARBINARY(32)  NOT NULL, -- which process, by a number it drew; '' unknown
     term       BIGINT         NOT NULL, -- counts who held it
     writes     BIGINT         NOT NULL, -- counts what was done; its row is the lock
     expires_at DATETIME(6)    NOT NULL
 ) ENGINE = InnoDB;
 
-INSERT IGNORE INTO rollcall_archive_lease (name, owner, term, writes, expires_at)
-VALUES ('runner', '', 0, 0, '1970-01-01 00:00:00');
+INSERT IGNORE INTO rollcall_archive_lease (name, owner, holder, term, writes, expires_at)
+VALUES ('runner', '', '', 0, 0, '1970-01-01 00:00:00');
 
 CREATE TABLE IF NOT EXISTS rollcall_departed (
     kind        VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

@@ -26,13 +26,14 @@ CREATE TABLE rollcall_archive_runs (
 CREATE TABLE rollcall_archive_lease (
     name       text        NOT NULL PRIMARY KEY,
     owner      text        NOT NULL, -- '' for nobody
+    holder     text        NOT NULL, -- which process, by a number it drew; '' unknown
     term       bigint      NOT NULL, -- counts who held it
     writes     bigint      NOT NULL, -- counts what was done; its row is the lock
     expires_at timestamptz NOT NULL
 );
 
-INSERT INTO rollcall_archive_lease (name, owner, term, writes, expires_at)
-VALUES ('runner', '', 0, 0, '1970-01-01 00:00:00+00');
+INSERT INTO rollcall_archive_lease (name, owner, holder, term, writes, expires_at)
+VALUES ('runner', '', '', 0, 0, '1970-01-01 00:00:00+00');
 
 CREATE TABLE rollcall_departed (
     kind        text COLLATE "C" NOT NULL,

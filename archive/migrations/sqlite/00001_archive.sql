@@ -28,13 +28,14 @@ CREATE TABLE rollcall_archive_runs (
 CREATE TABLE rollcall_archive_lease (
     name       TEXT    NOT NULL PRIMARY KEY,
     owner      TEXT    NOT NULL, -- '' for nobody
+    holder     TEXT    NOT NULL, -- which process, by a number it drew; '' unknown
     term       INTEGER NOT NULL, -- counts who held it
     writes     INTEGER NOT NULL, -- counts what was done; its row is the lock
     expires_at TEXT    NOT NULL
 ) WITHOUT ROWID;
 
-INSERT INTO rollcall_archive_lease (name, owner, term, writes, expires_at)
-VALUES ('runner', '', 0, 0, '1970-01-01 00:00:00.000');
+INSERT INTO rollcall_archive_lease (name, owner, holder, term, writes, expires_at)
+VALUES ('runner', '', '', 0, 0, '1970-01-01 00:00:00.000');
 
 CREATE TABLE rollcall_departed (
     kind        TEXT    NOT NULL,
