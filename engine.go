@@ -481,7 +481,8 @@ type Transfer interface {
 // Events is the log of changes.
 type Events interface {
 	// Tail returns up to limit events that follow after, oldest first, and
-	// waits for one if there is none yet, until ctx ends. Events of one user
+	// waits for one if there is none yet, until ctx ends. It may return fewer
+	// than there are. Events of one user
 	// come in the order they happened. After a restart or a resume the last 5 s
 	// may come again; ids tell repeats apart. ErrEventsGone if after is older
 	// than what is kept or of another store.

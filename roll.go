@@ -291,9 +291,13 @@ func (r *Roll) Compact(ctx context.Context) error {
 }
 
 // Tail returns up to limit events that follow after, and waits for one if
-// there is none yet, until ctx ends. See [Events].
+// there is none yet, until ctx ends. A limit above MaxLimit is taken for MaxLimit,
+// and one below 1 refused; an answer may hold fewer than there are. See [Events].
 func (r *Roll) Tail(ctx context.Context, after EventID, limit int) ([]Event, error) {
-	return r.engine.Tail(ctx, after, limit, r.viewer)
+	if limit < 1 {
+		return nil, Invalid("limit", "must be at least 1, is %d", limit)
+	}
+	return r.engine.Tail(ctx, after, min(limit, MaxLimit), r.viewer)
 }
 
 // LastEvent returns the id of the newest event, "" if there is none.

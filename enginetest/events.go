@@ -244,6 +244,14 @@ func tailLimit(h *harness) {
 		}
 		after = events[len(events)-1].ID
 	}
+	for _, limit := range []int{0, -1} {
+		_, err := h.roll.Tail(h.ctx, "", limit)
+		h.Equal("limit", h.code(rollcall.CodeInvalidArgument, err).Field)
+	}
+	h.crowd("v", rollcall.MaxLimit, nil)
+	events, err := h.roll.Tail(h.ctx, "", 1<<30)
+	h.NoError(err)
+	h.Len(events, rollcall.MaxLimit)
 }
 
 // tailed is what a call of Tail came back with.

@@ -229,7 +229,7 @@ func (p *partition) erase(u *unit, now int64, user string, k rollcall.BanKey) (e
 
 	// From here on the user is gone, and a login of the same id is another's.
 	if banned {
-		p.users.bans[k] = ban
+		p.users.setBan(ban)
 	}
 	if !known {
 		return x, nil

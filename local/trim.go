@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -22,10 +21,13 @@ type trimmer func(ctx context.Context, b *pebble.Batch) (more bool, err error)
 // It goes on as long as there is some, or its turn is over: what comes in a
 // second has to be able to go in one.
 func (e *Engine) trim(ctx context.Context, now int64) error {
-	if err := e.trimBans(now); err != nil {
-		return err
-	}
 	t := e.turn(trimTime)
+	for more := true; more && !t.over() && ctx.Err() == nil; {
+		var err error
+		if more, err = e.trimBans(now); err != nil {
+			return err
+		}
+	}
 	todo := []trimmer{
 		e.events.trimmer(sessionFamily, now-ms(e.settings.EventsAge)),
 		e.events.trimmer(presenceFamily, now-ms(e.settings.EventsAge)),
@@ -157,38 +159,4 @@ func (l *eventLog) cut(b *pebble.Batch, family int, cut uint64, dropped int) err
 	return errors.Join(
 		b.DeleteRange(newKey(table, 9).u64(first), newKey(table, 9).u64(cut), nil),
 		b.Set(metaKey(metaTrimmed), w.b, nil))
-}
-
-func (e *Engine) trimBans(now int64) error {
-	for _, p := range slices.Backward(e.parts) {
-		if err := p.trimBans(now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// trimBans removes the bans that have ended. The removal is queued under the
-// lock, so that it cannot reach the store after a new ban of the same user.
-func (p *partition) trimBans(now int64) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.eng.store.newBatch()
-	var ended []rollcall.BanKey
-	var err error
-	for k, ban := range p.users.bans {
-		if ban.Until.UnixMilli() <= p.at(now) {
-			ended = append(ended, k)
-			err = errors.Join(err, b.Delete(banKey(p.index, k), nil))
-		}
-	}
-	if err == nil && !b.Empty() {
-		err = p.eng.store.queue(b)
-	}
-	if err == nil {
-		for _, k := range ended {
-			delete(p.users.bans, k)
-		}
-	}
-	return errors.Join(err, b.Close())
 }

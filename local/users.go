@@ -23,6 +23,7 @@ type userTable struct {
 	invisible *roaring.Bitmap
 	ofKind    map[string]int // records by the kind they say
 	bans      map[rollcall.BanKey]rollcall.Ban
+	banEnds   banEnds
 }
 
 // userRecord is a user's own settings. frozen is the last-seen second the
@@ -37,6 +38,7 @@ func (t *userTable) init() {
 	t.invisible = roaring.New()
 	t.ofKind = make(map[string]int)
 	t.bans = make(map[rollcall.BanKey]rollcall.Ban)
+	t.banEnds.place = make(map[rollcall.BanKey]int)
 }
 
 func (r *userRecord) encode() []byte {
@@ -95,15 +97,13 @@ func (t *userTable) drop(n uint32) {
 	t.invisible.Remove(n)
 }
 
-func (t *userTable) setBan(b rollcall.Ban) { t.bans[b.Key] = b }
-
 func (t *userTable) banOf(k rollcall.BanKey, now int64) (rollcall.Ban, bool) {
 	b, ok := t.bans[k]
 	return b, ok && now < b.Until.UnixMilli()
 }
 
 func (t *userTable) memory() int {
-	return t.record.Bytes() + t.texts.Bytes() + int(t.invisible.GetSizeInBytes()) + 256*len(t.bans)
+	return t.record.Bytes() + t.texts.Bytes() + int(t.invisible.GetSizeInBytes()) + 320*len(t.bans)
 }
 
 // User implements [rollcall.Users].
@@ -244,7 +244,7 @@ func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.
 		err = u.apply()
 	}
 	if err == nil {
-		delete(p.users.bans, k)
+		p.users.dropBan(k)
 		p.reaped(u)
 		p.sessions.tidy()
 	}
@@ -330,7 +330,7 @@ func (p *partition) dropBan(k rollcall.BanKey) error {
 		err = p.eng.store.queue(b)
 	}
 	if err == nil {
-		delete(p.users.bans, k)
+		p.users.dropBan(k)
 	}
 	return errors.Join(err, b.Close())
 }
