@@ -49,6 +49,7 @@ type Engine struct {
 	requests atomic.Uint64 // that were given an id
 	swept    atomic.Int64  // the partition at which the next sweep begins
 	working  chan struct{} // has an element while scripts work off what is due
+	dueSeen  atomic.Int64  // when more was due than a script ends, as time since flow.start
 
 	ready  atomic.Bool
 	closed atomic.Bool

@@ -42,8 +42,16 @@ type candidateWalk struct {
 // Candidates that one script looks at: with the last sign of life of each that
 // meets the conditions, and without.
 const (
-	candidateStepSeen = 150
-	candidateStep     = 500
+	candidateStepSeen  = 150
+	candidateStep      = 500
+	candidateStepFirst = 50 // while it is not known how many there are
+)
+
+// What scripts that look at candidates cost, in candidates of candidateStep: so much
+// together is under way of one list, as Redis serves nobody else meanwhile.
+const (
+	candidatesAtOnce   = 1500
+	candidatesOfScript = 10 // what it costs besides
 )
 
 // found answers a query that has to be gathered before it can be put in order.
@@ -235,7 +243,7 @@ func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []
 		if len(calls) == 0 {
 			break
 		}
-		messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
+		messages, err := l.e.doInTurn(ctx, l.at.UnixMilli(), calls, candidatesAtOnce, func(i int) int { return l.cost(walks[i], most) })
 		if err != nil {
 			return err
 		}
@@ -268,9 +276,9 @@ func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []
 
 // step returns how many candidates the next step of a walk looks at.
 func (l *listing) step(w *candidateWalk, most int) int {
-	step := candidateStep
-	if l.q.Sort == rollcall.NewestSeen {
-		step = candidateStepSeen
+	step := l.mostStep()
+	if w.behind == "" {
+		step = candidateStepFirst
 	}
 	switch {
 	case w.done:
@@ -280,6 +288,26 @@ func (l *listing) step(w *candidateWalk, most int) int {
 	default:
 		return step
 	}
+}
+
+func (l *listing) mostStep() int {
+	if l.q.Sort == rollcall.NewestSeen {
+		return candidateStepSeen
+	}
+	return candidateStep
+}
+
+// cost estimates what the next step of a walk costs.
+func (l *listing) cost(w *candidateWalk, most int) int {
+	step := l.step(w, most)
+	if w.behind != "" {
+		step = min(step, w.left)
+	}
+	cost := candidatesOfScript + step*candidateStep/l.mostStep()
+	if l.e.isMuchDue() {
+		cost += candidatesAtOnce / dueAsked // the script ends some as well
+	}
+	return cost
 }
 
 func (l *listing) narrow(p int, w *candidateWalk, step int, budget string, indexed []string) call {

@@ -136,7 +136,7 @@ func (l *listing) drained(ctx context.Context, parts []int, first bool, ask func
 		for i, p := range parts {
 			calls[i] = ask(p, budget)
 		}
-		messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
+		messages, err := l.e.doDue(ctx, l.at.UnixMilli(), calls, first)
 		if err != nil {
 			return err
 		}

@@ -61,12 +61,12 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 			}
 			calls = append(calls, in(p, &e.scripts.seen, append([]string{seconds(window), seconds(e.settings.Retention), public}, names...)...))
 			if sessions {
-				calls = append(calls, in(p, &e.scripts.sessions, append([]string{public}, names...)...))
+				calls = append(calls, in(p, &e.scripts.sessions, append([]string{public, fmt.Sprint(dueFirst)}, names...)...))
 			}
 			which = append(which, some)
 		}
 	}
-	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	messages, err := e.doDue(ctx, at.UnixMilli(), calls, sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -102,13 +102,18 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 	return out, nil
 }
 
-// sessionsOf counts the sessions of some users of one partition.
+// sessionsOf counts the sessions of some users of one partition, once what is due
+// there has been ended.
 func (e *Engine) sessionsOf(ctx context.Context, at time.Time, users []string, some []int, public string) ([]int64, error) {
-	args := []string{public}
+	args := []string{public, fmt.Sprint(dueFirst)}
 	for _, i := range some {
 		args = append(args, users[i])
 	}
-	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(users[some[0]]), &e.scripts.sessions, args...))
+	part := e.partOf(users[some[0]])
+	if err := e.endDue(ctx, at.UnixMilli(), []int{part}); err != nil {
+		return nil, err
+	}
+	msg, err := e.one(ctx, at.UnixMilli(), in(part, &e.scripts.sessions, args...))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +149,7 @@ func readSeen(msg rueidis.RedisMessage, users int) ([]rollcall.Status, error) {
 }
 
 // clearStep bounds how many users one script forgets.
-const clearStep = 200
+const clearStep = 100
 
 // Clear implements [rollcall.Presence].
 func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {

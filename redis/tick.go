@@ -8,12 +8,13 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// Upkeep is done in steps of sweepStep of each thing, by the server that holds
+// Upkeep is done in steps of sweepStep of each thing, of sessions dueStep, by the
+// server that holds
 // the partition's lease, a few partitions at a time (see due.go). A tick sweeps and
 // forgets for so long at most: when very much is due at once, Redis has half of its
 // time for others, and the stamps of life are left every second.
 const (
-	sweepStep = dueStep
+	sweepStep = 32
 	sweepFor  = 400 * time.Millisecond
 	forgetFor = 100 * time.Millisecond
 	leaseFor  = 5 * time.Second
@@ -75,7 +76,7 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 		calls[i] = in(p, &e.scripts.sweep,
 			e.holder, fmt.Sprint(leaseFor.Milliseconds()), fmt.Sprint(sweepStep),
 			fmt.Sprint(e.settings.EventsAge.Milliseconds()), fmt.Sprint(max(1, e.settings.EventsCount/len(e.roots))),
-			fmt.Sprint(e.settings.VisitsKeep.Milliseconds()))
+			fmt.Sprint(e.settings.VisitsKeep.Milliseconds()), fmt.Sprint(dueStep))
 	}
 	messages, err := e.workOff(ctx, at.UnixMilli(), calls)
 	if err != nil {
@@ -88,6 +89,7 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 			return nil, damaged("the answer to a sweep")
 		}
 		if reply[0] == "1" {
+			e.sawMuchDue()
 			rest = append(rest, parts[i])
 		}
 		if err := e.forgetNames(ctx, reply[1:]); err != nil {

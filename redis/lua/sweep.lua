@@ -7,6 +7,7 @@
 -- ARGV[4]  how many of each at most
 -- ARGV[5]  how long events are kept, ms      ARGV[6]  how many of each stream
 -- ARGV[7]  how long hours of visits are kept, ms
+-- ARGV[8]  how many sessions past their deadline at most
 -- reply    {1 if there is more to do, else 0, names that have no visits left…}
 -- cost     O(log n) for each
 
@@ -61,7 +62,7 @@ local function mend()
 end
 
 if lease[3] then mend() end
-if drainDue(budget) >= budget then more = 1 end
+if drainDue(tonumber(ARGV[8])) >= tonumber(ARGV[8]) then more = 1 end
 
 -- nextSilent returns users, each with when they were last seen, who are next to
 -- be announced silent, in the order of that time and then of their bytes. The
