@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +22,13 @@ func measureRedisDue(ctx context.Context, most int) (section, error) {
 		title: "Sessions of the distributed engine due at one instant",
 		about: "All sessions end by idleness, and all their users fall silent, at one instant: they were begun before an outage, whose grace ends then. " +
 			"A client each pings Redis, verifies, touches, logs in and beats every 5 ms: for 5 s before that instant, and from 2 s before it until all are swept or a minute has passed. " +
-			"The last column is the processor time of Redis in that minute for each session that ended.",
+			"*Redis a session* is the processor time of Redis in that minute for each session that ended. " +
+			"The last two columns are of the longest PING while they were due, and of that in which Redis was busy longest: how much of it Redis worked, and how long it waited for a processor that other programs had (Linux only).",
 	}
-	t := table{head: []string{"sessions", "command", "before: median", "p99", "longest", "due: median", "p99", "longest", "swept within a minute", "Redis a session"}}
+	t := table{head: []string{
+		"sessions", "command", "before: median", "p99", "longest", "due: median", "p99", "longest", "swept within a minute", "Redis a session",
+		"longest: Redis worked, waited", "busiest: worked, waited",
+	}}
 	for _, n := range []int{most / 100, most / 10, most} {
 		rows, err := redisDue(ctx, n)
 		if err != nil {
@@ -59,7 +64,7 @@ func redisDue(ctx context.Context, n int) (rows [][]string, err error) {
 	}
 	began := time.Now()
 	var newcomers atomic.Int64
-	quiet, err := s.askMeanwhile(ctx, &newcomers, func() error { return wait(ctx, 5*time.Second) })
+	quiet, _, err := s.askMeanwhile(ctx, &newcomers, func() error { return wait(ctx, 5*time.Second) })
 	if err == nil {
 		err = wait(ctx, time.Until(began.Add(dueGrace-2*time.Second)))
 	}
@@ -71,7 +76,7 @@ func redisDue(ctx context.Context, n int) (rows [][]string, err error) {
 		return nil, err
 	}
 	left := 0
-	waits, err := s.askMeanwhile(ctx, &newcomers, func() (err error) {
+	waits, pings, err := s.askMeanwhile(ctx, &newcomers, func() (err error) {
 		left, err = s.untilSwept(ctx, &newcomers)
 		return err
 	})
@@ -87,7 +92,13 @@ func redisDue(ctx context.Context, n int) (rows [][]string, err error) {
 		for _, w := range [][]time.Duration{quiet[c], waits[c]} {
 			row = append(row, took(percentile(w, 50)), took(percentile(w, 99)), took(slices.Max(w)))
 		}
-		rows = append(rows, append(row, fmt.Sprint(n-left), took((after-before)/time.Duration(max(1, n-left)))))
+		row = append(row, fmt.Sprint(n-left), took((after-before)/time.Duration(max(1, n-left))))
+		if c == "PING" {
+			row = append(row, pings.longest.String(), pings.busiest.String())
+		} else {
+			row = append(row, "", "")
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
@@ -105,16 +116,59 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// spent is what a server did while one command was waited for.
+type spent struct{ took, worked, waited time.Duration }
+
+func (s spent) String() string {
+	if s.worked == 0 && s.waited == 0 {
+		return "unknown"
+	}
+	return took(s.worked) + ", " + took(s.waited)
+}
+
+// pinged are the longest of some commands, and that in which the server worked most.
+type pinged struct{ longest, busiest spent }
+
+// ping waits for one PING.
+func (p *pinged) ping(s *peer) error {
+	worked, waited := s.scheduled()
+	began := time.Now()
+	_, err := s.call("PING")
+	this := spent{took: time.Since(began)}
+	w, q := s.scheduled()
+	this.worked, this.waited = w-worked, q-waited
+	if this.took > p.longest.took {
+		p.longest = this
+	}
+	if this.worked > p.busiest.worked {
+		p.busiest = this
+	}
+	return err
+}
+
+// scheduled returns how long the main thread of the server had a processor, and how
+// long it could have run and waited for one; 0 where the system does not say.
+func (p *peer) scheduled() (worked, waited time.Duration) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/schedstat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0
+	}
+	_, _ = fmt.Sscan(string(text), &worked, &waited) // what it cannot read stays 0
+	return worked, waited
+}
+
 // askMeanwhile runs the commands side by side while something else goes on, and
-// returns how long each took. It counts whom it logged in.
-func (s *shared) askMeanwhile(ctx context.Context, newcomers *atomic.Int64, goesOn func() error) (map[string][]time.Duration, error) {
+// returns how long each took, and what the PINGs waited for. It counts whom it logged
+// in.
+func (s *shared) askMeanwhile(ctx context.Context, newcomers *atomic.Int64, goesOn func() error) (map[string][]time.Duration, *pinged, error) {
+	pings := &pinged{}
 	in, err := s.Login(ctx, rollcall.Login{User: "asker", DeviceID: "one"})
 	if err != nil {
-		return nil, err
+		return nil, pings, err
 	}
 	ref := rollcall.SessionRef{Token: in.Token}
 	run := map[string]func(i int) error{
-		"PING":   func(int) error { _, err := s.peer.call("PING"); return err },
+		"PING":   func(int) error { return pings.ping(s.peer) },
 		"verify": func(int) error { _, err := s.Verify(ctx, ref); return err },
 		"touch":  func(int) error { _, err := s.Touch(ctx, ref); return err },
 		"login": func(i int) error {
@@ -145,13 +199,13 @@ func (s *shared) askMeanwhile(ctx context.Context, newcomers *atomic.Int64, goes
 	err = goesOn()
 	done.Store(true)
 	if err = errors.Join(err, <-asking); err != nil {
-		return nil, err
+		return nil, pings, err
 	}
 	out := make(map[string][]time.Duration)
 	for i, c := range dueCommands {
 		out[c] = took[i]
 	}
-	return out, nil
+	return out, pings, nil
 }
 
 // untilSwept waits until the sessions are gone but those of the askers, for a

@@ -15,7 +15,7 @@ import (
 // time for others, and the stamps of life are left every second.
 const (
 	sweepStep = 32
-	sweepFor  = 400 * time.Millisecond
+	sweepFor  = 500 * time.Millisecond
 	forgetFor = 100 * time.Millisecond
 	leaseFor  = 5 * time.Second
 )
