@@ -182,8 +182,15 @@ func open(t testing.TB, o redis.Options) *rollcall.Roll {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	engine, err := redis.Open(t.Context(), o)
-	require.NoError(t, err)
+	var engine *redis.Engine
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		engine, err = redis.Open(t.Context(), o)
+		if err != nil && rollcall.CodeOf(err) != rollcall.CodeUnavailable {
+			t.Error(err)
+		}
+		return err == nil
+	}, patience, 100*time.Millisecond, "the engine opens")
 	roll, err := rollcall.New(engine, rollcall.Options{Secret: []byte("the secret of the tests of redis")})
 	require.NoError(t, err)
 	t.Cleanup(func() {

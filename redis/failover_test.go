@@ -122,14 +122,24 @@ type loader struct {
 	live, kicked []rollcall.SessionRef
 }
 
+// loadEvery is how often a worker of the load begins a session: several tests under
+// load run side by side.
+const loadEvery = 5 * time.Millisecond
+
 func load(t *testing.T, roll *rollcall.Roll) *loader {
 	l := &loader{t: t, roll: roll}
 	l.ctx, l.end = context.WithCancel(t.Context())
 	t.Cleanup(l.stop)
 	for w := range 8 {
 		l.work.Go(func() {
+			pace := time.NewTicker(loadEvery)
+			defer pace.Stop()
 			for i := 0; l.ctx.Err() == nil; i++ {
 				l.one(fmt.Sprintf("user-%d-%d", w, i), i%3 == 0)
+				select {
+				case <-pace.C:
+				case <-l.ctx.Done():
+				}
 			}
 		})
 	}
@@ -189,7 +199,7 @@ func timed[T any](l *loader, run func() (T, error)) (T, bool) {
 
 func (l *loader) until(what string, holds func() bool) {
 	l.t.Helper()
-	require.Eventually(l.t, holds, patience, 20*time.Millisecond, what)
+	require.Eventually(l.t, holds, patience, 100*time.Millisecond, what)
 }
 
 // works reports whether every partition reads and writes.
@@ -205,8 +215,12 @@ func (l *loader) works() bool {
 func (l *loader) judge() (lost, revived int) {
 	live := func(refs []rollcall.SessionRef) (n int) {
 		for some := range slices.Chunk(refs, 1000) {
-			out, err := l.roll.TouchAll(l.t.Context(), some)
-			require.NoError(l.t, err)
+			var out []rollcall.Touched
+			l.until("all sessions are touched", func() (ok bool) {
+				var err error
+				out, err = l.roll.TouchAll(l.t.Context(), some)
+				return err == nil
+			})
 			for _, o := range out {
 				if o.Live {
 					n++
