@@ -180,7 +180,7 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 	}
 	if missing && late == nil {
 		if err := e.loadScripts(ctx); err != nil && ctx.Err() != nil {
-			late = failure(err)
+			late = err
 		}
 	}
 	return again, late
@@ -352,7 +352,7 @@ type loader struct {
 func (e *Engine) loadScripts(ctx context.Context) error {
 	e.loader.mu.Lock()
 	defer e.loader.mu.Unlock()
-	var errs error
+	var first error
 	loaded := 0
 	for _, node := range e.client.Nodes() {
 		commands := make(rueidis.Commands, 0, len(e.scripts.all))
@@ -360,15 +360,15 @@ func (e *Engine) loadScripts(ctx context.Context) error {
 			commands = append(commands, e.client.B().ScriptLoad().Script(s.text).Build())
 		}
 		for _, r := range node.DoMulti(ctx, commands...) {
-			if err := r.Error(); err != nil {
-				errs = errors.Join(errs, err)
-			} else {
+			if err := r.Error(); err == nil {
 				loaded++
+			} else if first == nil {
+				first = failure(err)
 			}
 		}
 	}
 	if loaded > 0 {
 		return nil
 	}
-	return errs
+	return first
 }

@@ -280,3 +280,22 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page.Items, 5, "no login was done twice")
 }
+
+// TestScriptsThatCannotBeLoadedAgainAreAFaultOfRedis takes the scripts and the right
+// to load them away. What waits for replicas goes another way to Redis.
+func TestScriptsThatCannotBeLoadedAgainAreAFaultOfRedis(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, redistest.Options{User: minimal(t)})
+	for _, wait := range []int{0, 1} {
+		roll := open(t, redis.Options{URL: s.URL(), Wait: wait, Timeout: time.Second})
+		_, err := s.Do("ACL", "SETUSER", "rollcall", "-script")
+		require.NoError(t, err)
+		_, err = s.Do("SCRIPT", "FLUSH")
+		require.NoError(t, err)
+		_, err = roll.Login(t.Context(), rollcall.Login{User: "alice"})
+		require.Equal(t, rollcall.CodeUnavailable, rollcall.CodeOf(err), "%v", err)
+		require.NotContains(t, err.Error(), "\n", "one cause is enough")
+		_, err = s.Do("ACL", "SETUSER", "rollcall", "+script")
+		require.NoError(t, err)
+	}
+}
