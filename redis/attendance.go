@@ -313,9 +313,12 @@ func readSet(packed string) *roaring.Bitmap {
 	switch {
 	case len(packed) > 1 && packed[0] == 'B':
 		b := []byte(packed[1:])
-		words := make([]uint64, (len(b)+7)/8)
-		for i, c := range b {
-			words[i/8] |= uint64(bits.Reverse8(c)) << (8 * (i % 8))
+		for len(b)%8 != 0 {
+			b = append(b, 0)
+		}
+		words := make([]uint64, len(b)/8)
+		for i := range words { // whose lowest bit is the highest of the first byte
+			words[i] = bits.Reverse64(binary.BigEndian.Uint64(b[8*i:]))
 		}
 		return roaring.FromDense(words, false)
 	case len(packed) > 1 && packed[0] == 'S':
@@ -334,14 +337,16 @@ const idStep = 64
 
 // usersOf turns numbers of a partition back into ids; "" for one that is free.
 func (e *Engine) usersOf(ctx context.Context, part int, numbers []uint32) ([]string, error) {
-	calls := make([]call, len(numbers))
-	for i, n := range numbers {
-		calls[i] = plain(func() rueidis.Completed {
-			return e.client.B().Hget().Key(e.of(part, fmt.Sprintf("ids:%d", n/idStep))).Field(fmt.Sprint(n)).Build()
-		})
-	}
-	if len(calls) == 0 {
-		return nil, nil
+	var calls []call
+	var asked [][]int // for each call, the places of its numbers
+	for _, some := range byBucket(numbers) {
+		fields := make([]string, len(some))
+		for i, place := range some {
+			fields[i] = fmt.Sprint(numbers[place])
+		}
+		bucket := e.of(part, fmt.Sprintf("ids:%d", numbers[some[0]]/idStep))
+		calls = append(calls, plain(func() rueidis.Completed { return e.client.B().Hmget().Key(bucket).Field(fields...).Build() }))
+		asked = append(asked, some)
 	}
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
@@ -349,7 +354,28 @@ func (e *Engine) usersOf(ctx context.Context, part int, numbers []uint32) ([]str
 	}
 	out := make([]string, len(numbers))
 	for i, msg := range messages {
-		out[i], _ = msg.ToString() // nil if the user was erased just now
+		users, err := msg.ToArray()
+		if err != nil || len(users) != len(asked[i]) {
+			return nil, damaged("the ids of users")
+		}
+		for j, place := range asked[i] {
+			out[place], _ = users[j].ToString() // nil if the user was erased just now
+		}
 	}
 	return out, nil
+}
+
+// byBucket returns the places of numbers, those of a bucket together.
+func byBucket(numbers []uint32) (out [][]int) {
+	at := make(map[uint32]int, len(numbers)/8)
+	for place, n := range numbers {
+		i, ok := at[n/idStep]
+		if !ok {
+			i = len(out)
+			at[n/idStep] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], place)
+	}
+	return out
 }

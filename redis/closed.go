@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -28,8 +27,13 @@ func (f closedFigures) pack() string {
 	return p.text()
 }
 
+// closedBytes is the length of packed figures; behind those that are stale is an S.
+const closedBytes = 5 * 4
+
 func unpackClosed(s string) (f closedFigures, stale, ok bool) {
-	s, stale = strings.CutSuffix(s, "S")
+	if stale = len(s) == closedBytes+1 && s[closedBytes] == 'S'; stale {
+		s = s[:closedBytes]
+	}
 	u := unpacker{s: s}
 	for _, n := range [...]*uint32{&f.day, &f.week, &f.m28, &f.m30, &f.month} {
 		*n = uint32(u.num(4))
@@ -198,15 +202,11 @@ func (e *Engine) countOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollc
 
 // figuresOf makes all figures of the days of a range.
 func figuresOf(s daySets, r rollcall.DayRange) []closedFigures {
-	from, to := int32(r.From), int32(r.To)
-	m28 := dayset.Series(nil, s, from, to, dayset.MAU28)
-	m30 := dayset.Series(nil, s, from, to, dayset.MAU30)
-	month := dayset.Series(nil, s, from, to, dayset.MAUMonth)
-	out := make([]closedFigures, len(m28))
-	for i := range out {
+	figures := dayset.AllFigures(s, int32(r.From), int32(r.To))
+	out := make([]closedFigures, len(figures))
+	for i, f := range figures {
 		out[i] = closedFigures{
-			day: uint32(m28[i].DAU), week: uint32(m28[i].WAU),
-			m28: uint32(m28[i].MAU), m30: uint32(m30[i].MAU), month: uint32(month[i].MAU),
+			day: uint32(f.DAU), week: uint32(f.WAU), m28: uint32(f.MAU28), m30: uint32(f.MAU30), month: uint32(f.Month),
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -16,7 +17,8 @@ import (
 	"github.com/rollcall/rollcall/internal/dayset"
 )
 
-// abreast is how many partitions' days are held in memory at once.
+// abreast is how many partitions' days are asked for at once. As many again are held
+// in memory meanwhile.
 const abreast = 4
 
 // partDays are the sets of one partition, which days have left it, what it had
@@ -37,16 +39,19 @@ const rereads = 10
 func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn func(part int, d partDays) error) error {
 	from, to = max(from, math.MinInt32), min(to, math.MaxInt32)
 	days := func(p int, from string) call { return in(p, &e.scripts.days, kind, from, fmt.Sprint(to)) }
+	ctx, cancel := context.WithCancel(ctx)
+	next := e.readAhead(ctx, 0, func(p int) call { return days(p, fmt.Sprint(from)) })
+	defer func() {
+		cancel()
+		<-next
+	}()
 	for first := 0; first < len(e.roots); first += abreast {
-		var calls []call
-		for p := first; p < min(first+abreast, len(e.roots)); p++ {
-			calls = append(calls, days(p, fmt.Sprint(from)))
+		got := <-next
+		next = e.readAhead(ctx, first+abreast, func(p int) call { return days(p, fmt.Sprint(from)) })
+		if got.err != nil {
+			return got.err
 		}
-		messages, err := e.do(ctx, 0, calls...)
-		if err != nil {
-			return err
-		}
-		for i, msg := range messages {
+		for i, msg := range got.messages {
 			d, err := e.whole(ctx, first+i, fmt.Sprint(from), msg, days)
 			if err != nil {
 				return err
@@ -57,6 +62,31 @@ func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn f
 		}
 	}
 	return nil
+}
+
+// answers is what some partitions answered.
+type answers struct {
+	messages []rueidis.RedisMessage
+	err      error
+}
+
+// readAhead begins to ask the partitions from one on, as many as are held at once,
+// while the caller works on those before.
+func (e *Engine) readAhead(ctx context.Context, first int, ask func(p int) call) <-chan answers {
+	out := make(chan answers, 1)
+	var calls []call
+	for p := first; p < min(first+abreast, len(e.roots)); p++ {
+		calls = append(calls, ask(p))
+	}
+	if len(calls) == 0 {
+		out <- answers{}
+		return out
+	}
+	go func() {
+		messages, err := e.do(ctx, 0, calls...)
+		out <- answers{messages, err}
+	}()
+	return out
 }
 
 // whole reads what a partition answered, and the days behind it, and adds what is
@@ -245,8 +275,9 @@ func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcal
 	if read < q.Today && read.NextIn(e.zone()) == q.Today {
 		read = q.Today // who came today is at no risk
 	}
+	longest := longestRuns{limit: q.Limit}
 	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(read), func(p int, d partDays) error {
-		top := dayset.Streaks(d.sets, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit, e.never)
+		top := longest.add(dayset.Streaks(d.sets, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit, e.never))
 		numbers := make([]uint32, len(top))
 		for i, t := range top {
 			numbers[i] = t.Number
@@ -266,6 +297,26 @@ func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcal
 		return cmp.Or(cmp.Compare(b.Longest, a.Longest), strings.Compare(a.User, b.User))
 	})
 	return out[:min(len(out), q.Limit)], err
+}
+
+// longestRuns is how long the longest streaks are of the partitions so far.
+type longestRuns struct {
+	limit   int
+	lengths []int // ascending, of no more than limit streaks
+}
+
+// add takes in the longest of a partition, longest first, and returns those of them
+// that may be among the longest of all: nobody else's id is asked for.
+func (l *longestRuns) add(top []dayset.Streak) []dayset.Streak {
+	for _, s := range top[:min(len(top), l.limit)] {
+		l.lengths = append(l.lengths, s.Longest)
+	}
+	slices.Sort(l.lengths)
+	l.lengths = l.lengths[max(0, len(l.lengths)-l.limit):]
+	if len(l.lengths) < l.limit {
+		return top
+	}
+	return top[:sort.Search(len(top), func(i int) bool { return top[i].Longest < l.lengths[0] })]
 }
 
 // activePlace is where a walk of the users active stands: they come by

@@ -21,10 +21,10 @@ func Lifecycle(into []Flow, src Source, first Newcomers, period Period, from, to
 		return into
 	}
 	into = grown(into, len(starts))
-	before := Any(src, period.Prev(starts[0]), starts[0]-1)
+	before := shared(src, period.Prev(starts[0]), starts[0]-1)
 	for i, start := range starts {
 		end := period.Next(start) - 1
-		seen := Any(src, start, end)
+		seen := shared(src, start, end)
 		into[i].add(before, seen, orEmpty(first(start, end)))
 		before = seen
 	}

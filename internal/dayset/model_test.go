@@ -61,6 +61,27 @@ func TestSeriesModel(t *testing.T) {
 	})
 }
 
+func TestAllFiguresAreThoseOfSeries(t *testing.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
+		h := histories().Draw(t, "history")
+		from, to := drawRange(t)
+		for _, p := range h.split() {
+			all := dayset.AllFigures(p, from, to)
+			for mau, of := range map[dayset.MAU]func(dayset.Figures) int64{
+				dayset.MAU28:    func(f dayset.Figures) int64 { return f.MAU28 },
+				dayset.MAU30:    func(f dayset.Figures) int64 { return f.MAU30 },
+				dayset.MAUMonth: func(f dayset.Figures) int64 { return f.Month },
+			} {
+				points := dayset.Series(nil, p, from, to, mau)
+				require.Len(t, all, len(points))
+				for i, f := range all {
+					require.Equal(t, points[i], dayset.Point{DAU: f.DAU, WAU: f.WAU, MAU: of(f)}, "day %d", i)
+				}
+			}
+		}
+	})
+}
+
 var periods = rapid.SampledFrom([]dayset.Period{dayset.Day, dayset.Week, dayset.Month})
 
 func TestRetentionModel(t *testing.T) {

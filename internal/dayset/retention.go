@@ -57,22 +57,48 @@ func Retention(into RetentionTable, src Source, q RetentionQuery) RetentionTable
 	into.Retained = grown(into.Retained, len(starts))
 	seen := make([]*roaring.Bitmap, len(starts))
 	for i, start := range starts {
-		seen[i] = Any(src, start, q.end(start))
+		seen[i] = shared(src, start, q.end(start))
 	}
 	measured := seen
 	if q.Measure == OnOrAfter && len(starts) > 0 {
 		measured = q.seenSince(src, seen, q.Period.Next(starts[len(starts)-1]))
 	}
-	for i, start := range starts {
-		cohort := q.cohort(start, seen[i])
-		into.Sizes[i] += int64(cohort.GetCardinality())
+	both := pairs(cohortsOf(q, starts, seen), measured)
+	for i := range starts {
+		into.Sizes[i] += both.size(i)
 		row := grown(into.Retained[i], len(starts)-i)
 		for k := range len(starts) - i {
-			row[k] += int64(cohort.AndCardinality(measured[i+k]))
+			row[k] += both.count(i, i+k)
 		}
 		into.Retained[i] = row
 	}
 	return into
+}
+
+func cohortsOf(q RetentionQuery, starts []int32, seen []*roaring.Bitmap) []*roaring.Bitmap {
+	cohorts := make([]*roaring.Bitmap, len(starts))
+	for i, start := range starts {
+		cohorts[i] = q.cohort(start, seen[i])
+	}
+	return cohorts
+}
+
+// pairing counts what each set of some shares with each of others.
+type pairing struct {
+	size  func(i int) int64
+	count func(i, j int) int64
+}
+
+// pairs counts in words where it can.
+func pairs(some, others []*roaring.Bitmap) pairing {
+	a, ok := allWords(some)
+	if b, ok2 := allWords(others); ok && ok2 {
+		return pairing{func(i int) int64 { return a[i].count() }, func(i, j int) int64 { return a[i].both(b[j]) }}
+	}
+	return pairing{
+		func(i int) int64 { return int64(some[i].GetCardinality()) },
+		func(i, j int) int64 { return int64(some[i].AndCardinality(others[j])) },
+	}
 }
 
 // cohort is that of the period that begins on start and saw these numbers.

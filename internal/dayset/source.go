@@ -19,14 +19,24 @@ type Newcomers func(from, to int32) *roaring.Bitmap
 
 // Any returns the numbers seen on at least one day of [from, to]. The set is
 // the caller's.
-func Any(src Source, from, to int32) *roaring.Bitmap {
-	var sets []*roaring.Bitmap
+func Any(src Source, from, to int32) *roaring.Bitmap { return roaring.FastOr(setsOf(src, from, to)...) }
+
+// shared is Any, but the set may be that of a day, and must stay as it is.
+func shared(src Source, from, to int32) *roaring.Bitmap {
+	sets := setsOf(src, from, to)
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	return roaring.FastOr(sets...)
+}
+
+func setsOf(src Source, from, to int32) (sets []*roaring.Bitmap) {
 	for day := from; day <= to; day++ {
 		if set := src.Set(day); set != nil && !set.IsEmpty() {
 			sets = append(sets, set)
 		}
 	}
-	return roaring.FastOr(sets...)
+	return sets
 }
 
 // Every returns the numbers seen on each day of [from, to] but those for which
