@@ -66,6 +66,15 @@ func (o *outages) over(x *outage, at time.Time) {
 	x.to.hi = at
 }
 
+// doubt says that servers may no longer know of the outages up to now.
+func (o *outages) doubt() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, x := range o.list {
+		x.certain = false
+	}
+}
+
 // extend moves a deadline that fell into an outage or the grace behind it.
 func (o *outages) extend(d span) span {
 	o.mu.Lock()

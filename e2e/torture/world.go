@@ -165,8 +165,9 @@ func (w *world) away(since time.Time) {
 }
 
 // moved says that the data was exported and imported: keys of logins to be
-// repeated stay behind.
+// repeated stay behind, and so do outages.
 func (w *world) moved() {
+	w.outages.doubt()
 	for _, u := range w.users {
 		u.retry = nil
 	}
