@@ -2,6 +2,9 @@ package archive
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync"
 
 	"github.com/rollcall/rollcall"
 )
@@ -84,18 +87,36 @@ func (j *job) dropDays(ctx context.Context, days []Departure) (stay []Departure,
 	j.step("drop")
 	err = j.lease.Confirm(ctx, nil, func(ctx context.Context) error {
 		stay = nil
-		for _, d := range days {
+		for some := range slices.Chunk(days, j.abreast) {
 			j.step("depart")
-			_, left, err := j.engine.Depart(ctx, d.Kind, d.Day)
+			stays, err := j.departTogether(ctx, some)
 			j.step("departed from")
 			if err != nil {
 				return err
 			}
-			if !left {
-				stay = append(stay, d)
-			}
+			stay = append(stay, stays...)
 		}
 		return nil
 	})
 	return stay, err
+}
+
+// departAbreast is how many days are let go at once: on Redis most of a day is waiting
+// for one partition after the other.
+const departAbreast = 8
+
+// departTogether lets days go at once and returns those that stay.
+func (j *job) departTogether(ctx context.Context, days []Departure) (stay []Departure, err error) {
+	left, failed := make([]bool, len(days)), make([]error, len(days))
+	var all sync.WaitGroup
+	for i, d := range days {
+		all.Go(func() { _, left[i], failed[i] = j.engine.Depart(ctx, d.Kind, d.Day) })
+	}
+	all.Wait()
+	for i, d := range days {
+		if failed[i] == nil && !left[i] {
+			stay = append(stay, d)
+		}
+	}
+	return stay, errors.Join(failed...)
 }

@@ -25,6 +25,8 @@ type Runner struct {
 	engine rollcall.Archival
 	opts   RunnerOptions
 	holder string // see claim
+	// abreast is how many days are let go at once.
+	abreast int
 
 	// step is called before each step, by tests that stop there.
 	step func(name string)
@@ -41,7 +43,7 @@ func NewRunner(db *DB, engine rollcall.Archival, o RunnerOptions) (*Runner, erro
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	return &Runner{db: db, engine: engine, opts: o, holder: newHolder(), step: func(string) {}}, nil
+	return &Runner{db: db, engine: engine, opts: o, holder: newHolder(), abreast: departAbreast, step: func(string) {}}, nil
 }
 
 // Run does one run and returns it as it ended, or as it stood when the archive

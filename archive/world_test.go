@@ -72,6 +72,7 @@ func (w *world) runner(step func(name string)) *Runner {
 	r, err := NewRunner(w.db, w.hot, RunnerOptions{KeepHot: keepHot, Batch: 3, Clock: w.clock, Departures: w.log, Lease: time.Minute})
 	require.NoError(w.t, err)
 	if step != nil {
+		r.abreast = 1 // so that there is a step between any two days
 		r.step = step
 	}
 	return r

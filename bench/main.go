@@ -44,6 +44,7 @@ func parts(users int) []part {
 		{"redis-friends", ofUsers(5_000_000, measureRedisFriends)},
 		{"redis-pages", ofUsers(1_000_000, measureRedisPages)},
 		{"redis-memory", ofUsers(1_000_000, measureRedisMemory)},
+		{"archive", measureArchive},
 		{"redis-figures", ofUsers(500_000, measureRedisFigures)},
 		{"redis-due", ofUsers(2_500_000, measureRedisDue)},
 		{"redis-logins", ofUsers(200_000, measureRedisLogins)},

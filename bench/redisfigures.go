@@ -29,6 +29,7 @@ func measureRedisFigures(ctx context.Context, most int) (section, error) {
 			return s, err
 		}
 	}
+	t.note = "Before small sets were counted in words and kept figures were always recognised, the server took at 100k users, of a processor: 265 ms for the first series, 278 ms for each later one, 222 ms for retention of those who recur, 241 ms on or after; Redis took the same as now."
 	s.tables = []table{t}
 	return s, nil
 }
