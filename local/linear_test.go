@@ -24,8 +24,9 @@ const linearLimit = 2
 // linearInput is a command of a history, on a session named by the order in
 // which its login was called.
 type linearInput struct {
-	verb    string // login, touch, verify, kick, kickall, count
+	verb    string // login, evict, touch, verify, kick, kickall, count
 	session int
+	evict   int // the session that a login by evict names
 }
 
 // linearOutput is its answer: whether the session was alive, how many there
@@ -50,9 +51,13 @@ func linearStep(state, input, output any) (bool, any) {
 	list, name := s.list(), fmt.Sprint(in.session)
 	at := slices.Index(list, name)
 	switch in.verb {
-	case "login":
+	case "login", "evict":
+		// What it names goes first, and is room enough.
 		gone := ""
-		if len(list) == linearLimit {
+		if named := slices.Index(list, fmt.Sprint(in.evict)); in.verb == "evict" && named >= 0 {
+			gone = list[named]
+			list = slices.Delete(list, named, named+1)
+		} else if len(list) == linearLimit {
 			gone, list = list[0], list[1:]
 		}
 		return out.ended == gone, stateOf(append(list, name))
@@ -83,16 +88,19 @@ type linearRun struct {
 func (r *linearRun) do(ctx context.Context, caller int, in linearInput) {
 	r.mu.Lock()
 	var ref rollcall.LoggedIn
-	if in.verb == "login" {
-		in.session = len(r.sessions)
-		r.sessions = append(r.sessions, rollcall.LoggedIn{})
-	} else {
+	if in.verb != "login" {
 		ref = r.sessions[in.session]
 	}
-	r.mu.Unlock()
-	if in.verb != "login" && ref.Token == "" {
+	if in.verb != "login" && ref.Token == "" { // its login has not answered yet
+		r.mu.Unlock()
 		return
 	}
+	begins := in.verb == "login" || in.verb == "evict"
+	if begins {
+		in.evict, in.session = in.session, len(r.sessions)
+		r.sessions = append(r.sessions, rollcall.LoggedIn{})
+	}
+	r.mu.Unlock()
 	op := porcupine.Operation{ClientId: caller, Input: in, Call: time.Since(r.began).Nanoseconds()}
 	begun, out, err := r.answer(ctx, in, ref)
 	op.Return = time.Since(r.began).Nanoseconds()
@@ -102,7 +110,7 @@ func (r *linearRun) do(ctx context.Context, caller int, in linearInput) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if in.verb == "login" {
+	if begins {
 		r.sessions[in.session] = begun
 		r.numbers[begun.Session.ID] = in.session
 	}
@@ -116,8 +124,12 @@ func (r *linearRun) answer(ctx context.Context, in linearInput, ref rollcall.Log
 	byToken := rollcall.SessionRef{Token: ref.Token}
 	var res rollcall.EndResult
 	switch in.verb {
-	case "login":
-		begun, err = r.roll.Login(ctx, rollcall.Login{User: "alice"})
+	case "login", "evict":
+		l := rollcall.Login{User: "alice"}
+		if in.verb == "evict" {
+			l.Evict = []rollcall.SessionID{ref.Session.ID}
+		}
+		begun, err = r.roll.Login(ctx, l)
 		for _, e := range begun.Ended {
 			out.ended += e.ID.String()
 		}
@@ -163,7 +175,7 @@ func (r *linearRun) settled() []porcupine.Operation {
 func TestCommandsOnOneUserAreLinearizable(t *testing.T) {
 	policies, err := rollcall.NewPolicies(rollcall.Policy{IdleTimeout: time.Hour, MaxSessions: linearLimit, Overflow: rollcall.EvictOldest})
 	require.NoError(t, err)
-	verbs := []string{"login", "login", "touch", "touch", "verify", "verify", "kick", "kickall", "count"}
+	verbs := []string{"login", "login", "evict", "evict", "touch", "touch", "verify", "verify", "kick", "kickall", "count"}
 	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 5, Most: 25, Time: 3 * time.Second}) {
 		seed := uint64(round)
 		r := &linearRun{rig: newRig(t, 1), numbers: map[rollcall.SessionID]int{}, began: time.Now()}
