@@ -16,8 +16,11 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// markStep bounds the marks of one script.
-const markStep = 64
+// Bounds of the marks that one script adds, or takes back.
+const (
+	markStep   = 64
+	unmarkStep = 32
+)
 
 // Mark implements [rollcall.Attendance].
 func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
@@ -177,8 +180,12 @@ func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rol
 	parts, places := e.byPart(len(marks), func(i int) int { return e.partOf(marks[i].User) })
 	var calls []call
 	var which [][]int
+	step := markStep
+	if c.script == &e.scripts.unmark {
+		step = unmarkStep
+	}
 	for j, p := range parts {
-		for some := range slices.Chunk(places[j], markStep) {
+		for some := range slices.Chunk(places[j], step) {
 			args := slices.Clone(c.args)
 			for _, i := range some {
 				m := &marks[i]

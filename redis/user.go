@@ -48,7 +48,7 @@ func unpackUser(id string, reply []rueidis.RedisMessage, invisible bool) rollcal
 
 // followStep is how many sessions of a user who turned invisible, or visible again,
 // one script has follow.
-const followStep = 100
+const followStep = 32
 
 // PutUser implements [rollcall.Users].
 func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollcall.UserPatch) (rollcall.User, error) {

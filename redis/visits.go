@@ -39,17 +39,24 @@ func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors 
 	return name, err
 }
 
+// visitStep bounds the visitors of one script.
+const visitStep = 2000
+
 // visit notes visitors of a name that is known, or has been entered just now;
 // false if it is neither.
 func (e *Engine) visit(ctx context.Context, at time.Time, name string, visitors []string, entered bool) (bool, error) {
 	hour, end := rollcall.HourOf(at, e.zone())
-	args := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
-	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(name), &e.scripts.visit, append(args, visitors...)...))
-	if err != nil {
-		return false, err
+	head := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
+	for some := range slices.Chunk(visitors, visitStep) {
+		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(name), &e.scripts.visit, slices.Concat(head, some)...))
+		if err != nil {
+			return false, err
+		}
+		if n, err := msg.AsInt64(); n != 1 || err != nil {
+			return false, err
+		}
 	}
-	n, err := msg.AsInt64()
-	return n == 1, err
+	return true, nil
 }
 
 func (e *Engine) zone() *time.Location {
