@@ -185,96 +185,6 @@ type EndResult struct {
 	Sessions []SessionID
 }
 
-// Sessions are logins, and their ends. A session lives iff
-// now < min(ExpiresAt, EndsAt), on every read and write, whether or not
-// anything has swept since.
-type Sessions interface {
-	// Begin starts a session: checks the ban (CodeUserBanned with the ban's
-	// reason), ends the session that has the same user and DeviceID, those of
-	// Evict that are live sessions of the user, and, when the policy's limits
-	// are still reached then, makes room by its Overflow or refuses with
-	// CodeSessionLimit. All that end do so with CauseReplaced, in this order:
-	// same device, then Evict by login, then Overflow. A refusal names in
-	// Conflicts the sessions that the limit counts and that would have stayed:
-	// newest login first, at most MaxConflicts; ties by id, descending. The login is a beat of its user
-	// and, if asked, marks the day. Appends session.ended for each that went,
-	// then session.started. A login that is refused changes nothing and leaves
-	// nothing behind: no end, no user, no kind.
-	Begin(ctx context.Context, now time.Time, b Begin) (Begun, error)
-
-	// Touch moves SeenAt to now and ExpiresAt with it, by the policy that
-	// applies now, whose Lifetime also sets EndsAt anew. A touch is a beat of
-	// the session's user. It never creates or revives. The answers stand in
-	// the order of refs.
-	Touch(ctx context.Context, now time.Time, refs []Ref, policies *Policies) ([]Touched, error)
-
-	// Lookup returns a live session, or an ended one with End set as long as it
-	// is remembered; CodeNotFound otherwise, and for the public also if the
-	// session is an invisible user's. It is no sign of life.
-	Lookup(ctx context.Context, now time.Time, ref Ref, viewer Viewer) (Session, error)
-
-	// UpdateSession changes a live session. CodeSessionEnded or CodeNotFound.
-	UpdateSession(ctx context.Context, now time.Time, id SessionID, p SessionPatch) (Session, error)
-
-	// Rotate gives a live session a new token; the old one is unknown from then
-	// on. CodeSessionEnded or CodeNotFound.
-	Rotate(ctx context.Context, now time.Time, id SessionID, token TokenHash) (Session, error)
-
-	// End ends what c names and is still alive; ending nothing is no error. A
-	// user who loses their last session by CauseLogout, CauseKicked or
-	// CauseBanned is gone: not online, whatever the window, until the next
-	// beat. Appends session.ended for each, user.banned for each ban. With an
-	// error the result says how many had been ended by then.
-	End(ctx context.Context, now time.Time, c EndCommand) (EndResult, error)
-
-	// List returns a part of the live sessions and their exact total. No page
-	// holds a session that is not alive, and every page but the last is full.
-	// Sorted by login, a walk by cursor returns each session that lives through
-	// the whole walk exactly once. Sorted by NewestSeen it is bounded by the
-	// instant it began and returns each at most once.
-	List(ctx context.Context, now time.Time, q SessionQuery) (Page[Session], error)
-}
-
-// Presence is who was seen when, to the second. A user is online at t for a
-// window w when t−w ≤ last seen ≤ t in whole seconds, and they are not gone.
-//
-// With PresenceEvents, changes are announced. A user goes online (user.online)
-// at the first sign of life after being offline. They go offline (user.offline)
-// when Window and OfflineGrace have passed without one: At is the first whole
-// second in which they no longer count. They also go offline when they are
-// gone: by a kick, a ban or an erasure at once; by a logout (CauseLogout) when
-// LeaveGrace has passed since, At being the logout plus LeaveGrace, or when
-// they would have fallen silent if that is earlier. If they are heard before,
-// neither event is made. These waits are the announcements' alone: what is
-// answered about a user is so at once.
-//
-// Each change makes one event, also across restarts and however late Tick
-// comes: who went offline and is heard before Tick came makes both, in order.
-// The events of a user, of sessions too, come in the order of their At.
-type Presence interface {
-	// Beat is a sign of life of each of the users.
-	Beat(ctx context.Context, now time.Time, users []string) error
-	// Count returns how many users are online for a window.
-	Count(ctx context.Context, now time.Time, window time.Duration, viewer Viewer) (int, error)
-	// Known returns how many users have a last-seen time. Invisible users have
-	// none to the public.
-	Known(ctx context.Context, now time.Time, viewer Viewer) (int, error)
-	// Online lists the users online, last seen first; within one second the
-	// order is the engine's own. A walk by cursor is bounded by the instant it
-	// began and returns each user at most once.
-	Online(ctx context.Context, now time.Time, window time.Duration, p PageRequest, viewer Viewer) (Page[Seen], error)
-	// KnownUsers lists the users that Known counts, those who are gone among them,
-	// in the order and with the walks of Online. A user who goes within a walk, or
-	// is heard again within the second of their last sign of life, keeps their place.
-	KnownUsers(ctx context.Context, now time.Time, p PageRequest, viewer Viewer) (Page[Seen], error)
-	// Status answers for each user, in the order asked, for a window.
-	Status(ctx context.Context, now time.Time, window time.Duration, users []string, viewer Viewer) ([]Status, error)
-	// Clear forgets the last-seen time of everyone last seen before the given
-	// time, in whole seconds as for windows, and returns how many those were. Users with live sessions keep
-	// their sessions. Users with nothing else to their name are forgotten whole.
-	Clear(ctx context.Context, now, before time.Time) (int, error)
-}
-
 // Users are the records of users, and the bans.
 type Users interface {
 	// User returns the record; one never heard of has the defaults.
@@ -314,66 +224,6 @@ type Kinds interface {
 	DeleteKind(ctx context.Context, kind string) error
 }
 
-// Friends are directed edges between users.
-type Friends interface {
-	// AddFriends adds edges from user. One that stands keeps its time unless
-	// Since is given anew. More than MaxFriends in all is refused whole with
-	// CodeInvalidArgument; nothing is kept of the names then.
-	AddFriends(ctx context.Context, now time.Time, user string, friends []Friend) error
-	// FriendRoom says which of some edges from user stand, and how many more
-	// there may be before AddFriends refuses them.
-	FriendRoom(ctx context.Context, user string, friends []string) (standing []bool, room int, err error)
-	// RemoveFriend removes an edge; false if there was none.
-	RemoveFriend(ctx context.Context, now time.Time, user, friend string) (bool, error)
-	// ReplaceFriends makes the list exactly this one. Edges that stay keep
-	// their time unless Since is given.
-	ReplaceFriends(ctx context.Context, now time.Time, user string, friends []Friend) error
-	// Friends lists a user's friends, oldest friendship first, ties by user as
-	// text, with their presence for the window.
-	Friends(ctx context.Context, now time.Time, q FriendQuery) (Page[FriendStatus], error)
-	// OnlineFriends lists those online for the window. Its cost grows with the
-	// number of friends, not of users.
-	OnlineFriends(ctx context.Context, now time.Time, q FriendQuery) (Page[FriendStatus], error)
-}
-
-// Attendance is who was there on which civil day. A(d) is the set of users
-// marked on day d, of a kind or (kind "") of all; a user with two kinds counts
-// once in all. Figures over a range read every day they need, also before it.
-type Attendance interface {
-	// Mark adds marks and says how many were new and how many stood already.
-	Mark(ctx context.Context, now time.Time, marks []Mark) (marked, already int, err error)
-	// Unmark takes marks back and says of each whether it was there: of one that is
-	// given twice, once.
-	Unmark(ctx context.Context, now time.Time, marks []Mark) ([]bool, error)
-	// Days returns the days of the range on which the user was there, in order.
-	Days(ctx context.Context, user, kind string, r DayRange) ([]Day, error)
-	// Span returns the first and last day with a mark; false if there is none.
-	Span(ctx context.Context, kind string) (DayRange, bool, error)
-	// SpanOf is Span for one user.
-	SpanOf(ctx context.Context, user, kind string) (DayRange, bool, error)
-	// Active lists users active in a range: on any day, or on every day that there
-	// was in the time zone.
-	Active(ctx context.Context, q ActiveQuery) (Page[string], error)
-	// Series returns |A(d)|, and the sizes of the unions over the week and
-	// month that end with d, for each day of the range. Figures of days that are
-	// over are kept: those that marks changed since are counted anew, and if the
-	// archive, which has marks of days that left, does not answer within 2 s, they
-	// are what they were before, and Stale.
-	Series(ctx context.Context, q SeriesQuery) ([]DayFigures, error)
-	// Retention returns the rows of the triangle, one for each period that touches
-	// the range, also if nobody was there; Complete and Mean are Roll's.
-	Retention(ctx context.Context, q RetentionQuery) ([]CohortRow, error)
-	// Lifecycle returns a row for each period that touches the range.
-	Lifecycle(ctx context.Context, q LifecycleQuery) ([]LifecycleRow, error)
-	// ActiveDays returns, at index n, how many users were there on exactly n
-	// days of the range; index 0 is 0.
-	ActiveDays(ctx context.Context, r DayRange, kind string) ([]int, error)
-	// Streaks returns the users with the longest streaks in the range. Who was
-	// there today is not AtRisk, also if the range ends before. A day that never was
-	// in the time zone breaks no streak.
-	Streaks(ctx context.Context, q StreakQuery) ([]UserStreak, error)
-}
-
 // Visits are unique visitors of names: of a site, a page, a campaign. They are
 // estimated by HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, 2007) and stand
 // apart from all that is exact: a visitor is no user, nothing else knows of
@@ -402,39 +252,6 @@ type Visits interface {
 	// DeleteVisitName forgets a name and all that was counted under it, which
 	// makes room for another; CodeNotFound.
 	DeleteVisitName(ctx context.Context, name string) error
-}
-
-// Archival lets days of attendance leave for an archive, and come back. What
-// figures need of a day that left stays: who was there for the first time ever,
-// and the figures of a closed day; the rest is asked of Settings.Archive.
-type Archival interface {
-	// Changed lists the maps of those users' months in which marks were added
-	// or taken back since they were last settled, as they are now, also those
-	// that are empty now, in the engine's order from a cursor on. next is "" at
-	// the end.
-	Changed(ctx context.Context, cursor string, limit int) (maps []MonthMap, next string, err error)
-	// Settle says that maps have been archived: those still as they were are
-	// no longer listed by Changed. It returns how many were not.
-	Settle(ctx context.Context, maps []MonthMap) (unsettled int, err error)
-	// HotDays returns the days that have marks, with how many users, by kind,
-	// then day.
-	HotDays(ctx context.Context) ([]Departure, error)
-	// Recopy lists the maps of all users of a day as changed again, because the
-	// archive turned out not to have them.
-	Recopy(ctx context.Context, kind string, day Day) error
-	// Conclude makes the figures of closed days that days of a range, of a month at
-	// most, are part of, and keeps them, so that they are known without the archive
-	// once the days have departed. It may have to ask the archive for that.
-	Conclude(ctx context.Context, kind string, days DayRange) error
-	// Depart takes the marks of a day out of the hot store and returns how many
-	// there were. In a partition where the map of one of its users has changed
-	// since it was settled they stay, and left is false.
-	Depart(ctx context.Context, kind string, day Day) (users int, left bool, err error)
-	// Readmit enters marks of days that had departed. They are not Changed by
-	// it, and stand as all others do.
-	Readmit(ctx context.Context, maps []MonthMap) error
-	// Announce appends the event of a run that has ended, see ArchiveRun.Event.
-	Announce(ctx context.Context, now time.Time, run ArchiveRun) error
 }
 
 // Transfer moves all that is known about users from one engine to another,
