@@ -220,51 +220,6 @@ func (r *Roll) anyone(ctx context.Context, kind string, d Day) (bool, error) {
 	return err == nil && figures[0].DAU > 0, err
 }
 
-// unmark takes marks back here and in the archive, see [Archive], and counts each
-// once, wherever it was found.
-func (r *Roll) unmark(ctx context.Context, marks []Mark) (n int, err error) {
-	now := r.clock.Now()
-	taken := make(map[Mark]bool)
-	count := func(some []bool, err error) (any bool, _ error) {
-		for i, was := range some {
-			if any = any || was; was && !taken[marks[i]] {
-				taken[marks[i]] = true
-				n++
-			}
-		}
-		return any, err
-	}
-	if r.opts.Archive == nil || len(marks) == 0 {
-		_, err := count(r.engine.Unmark(ctx, now, marks))
-		return n, err
-	}
-	if marks, err = r.ofKinds(ctx, marks); err != nil {
-		return 0, err
-	}
-	archived := func() (any bool, err error) {
-		if any, err = count(r.opts.Archive.Unmark(ctx, marks)); err != nil {
-			err = noArchive(err)
-		}
-		return any, err
-	}
-
-	// Before, so that nothing is read back from the archive that was to go, and
-	// after, so that nothing is copied into it that went.
-	if _, err := archived(); err != nil {
-		return n, err
-	}
-	if _, err := count(r.engine.Unmark(ctx, now, marks)); err != nil {
-		return n, err
-	}
-	late, err := archived()
-	if err != nil || !late {
-		return n, err
-	}
-	// They were being copied, and the engine may have read them back since.
-	_, err = count(r.engine.Unmark(ctx, now, marks))
-	return n, err
-}
-
 // standing tells marks that stand in the archive from those that the engine has to
 // be given. If the archive does not answer soon, that is all of them.
 func (r *Roll) standing(ctx context.Context, marks []Mark) (others []Mark, standing int) {

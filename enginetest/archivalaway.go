@@ -44,8 +44,12 @@ func departAway(h *harness) {
 		}
 		_, err := h.roll.Attended(h.ctx, "u1", "", cold)
 		h.code(rollcall.CodeUnavailable, err)
-		h.mark(h.on("u1", -31), h.on("new", -31))
+		h.mark(h.on("u1", -31), h.on("new", -31), h.on("passing", 0))
 		h.login("new")
+		h.unmarked(1, h.on("passing", 0))
+		n, err := h.roll.Unmark(h.ctx, true, h.on("u2", -40), h.on("passing", 0))
+		h.Contains(h.code(rollcall.CodeUnavailable, err).Detail, "archive")
+		h.Zero(n)
 		s.goAway(false)
 		b.add(rollcall.Mark{User: "u1", Kind: "user", Day: today - 31})
 		b.add(rollcall.Mark{User: "new", Kind: "user", Day: today - 31})
