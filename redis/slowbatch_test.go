@@ -54,7 +54,7 @@ func TestNoScriptTakesLongOfLargeBatches(t *testing.T) {
 }
 
 // TestNoScriptTakesLongOfManyTimeouts has sessions of as many idle timeouts as there
-// are orders of, and policies that give them, and touches many.
+// are orders of, and touches and ends many of each.
 func TestNoScriptTakesLongOfManyTimeouts(t *testing.T) {
 	const timeouts, each = 70, 40
 	var list []rollcall.Policy
@@ -80,5 +80,34 @@ func TestNoScriptTakesLongOfManyTimeouts(t *testing.T) {
 		found, err := c.roll.TouchAll(ctx, refs[:1000])
 		require.NoError(t, err)
 		require.Len(t, found, 1000)
+	})
+	c.load(t, `
+redis.call('HSET', root .. ':part', 'mend', '1')
+for _, idle in ipairs(redis.call('SMEMBERS', root .. ':idles')) do
+  for _, sid in ipairs(redis.call('ZRANGE', root .. ':idle:' .. idle, 0, -1)) do
+    redis.call('ZADD', root .. ':idle:' .. idle, ARGV[1], sid)
+  end
+end`, fmt.Sprint(c.at.Add(48*time.Hour).UnixMilli()))
+	c.m.requireQuick(t, "signs of life far ahead", func() {
+		for left, tick := "1", 0; left != "0"; tick++ {
+			require.Less(t, tick, 1000, "all are brought back")
+			require.NoError(t, c.roll.Tick(ctx))
+			var err error
+			left, err = c.s.Do("HEXISTS", c.e.of(0, "part"), "mend")
+			require.NoError(t, err)
+		}
+		page, err := c.roll.Sessions(ctx, rollcall.SessionQuery{Sort: rollcall.NewestSeen, Page: rollcall.PageRequest{Limit: 1}})
+		require.NoError(t, err)
+		require.Equal(t, c.at.UnixMilli(), page.Items[0].SeenAt.UnixMilli())
+	})
+	for range 20 { // without an outage
+		c.clock.Advance(4 * time.Second)
+		_, err := c.e.everywhere(ctx, c.clock.Now().UnixMilli(), &c.e.scripts.stamp, "1")
+		require.NoError(t, err)
+	}
+	c.m.requireQuick(t, "many due of each timeout", func() {
+		page, err := c.roll.Sessions(ctx, rollcall.SessionQuery{})
+		require.NoError(t, err)
+		require.LessOrEqual(t, page.Total, 4, "the logins without a timeout of their own")
 	})
 }
