@@ -92,8 +92,13 @@ func limitsOfMany(h *harness) {
 		s = append(s, l.Session)
 	}
 	for i, p := range []rollcall.Policy{
-		{MaxSessions: n}, {MaxSessions: n - 1}, {MaxPerDevice: 70}, {MaxPerDevice: 66, MaxSessions: n - 40}, {MaxSessions: 90},
-		{MaxSessions: 89, MaxPerDevice: 20}, {MaxSessions: 40},
+		{MaxSessions: n},
+		{MaxSessions: n - 1},
+		{MaxPerDevice: 70},
+		{MaxPerDevice: 66, MaxSessions: n - 40},
+		{MaxSessions: 90},
+		{MaxSessions: 89, MaxPerDevice: 20},
+		{MaxSessions: 40},
 	} {
 		for j, how := range []rollcall.Overflow{rollcall.Reject, rollcall.EvictOldest, rollcall.EvictIdle} {
 			p.Overflow = how
