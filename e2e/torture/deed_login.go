@@ -177,8 +177,11 @@ func (c *chooser) supposeLogin(p *person, s *session, evict []string, at span) *
 	return p
 }
 
-// retryKept is how long a login can certainly be repeated under its key.
-const retryKept = 9 * time.Minute
+// A login can certainly be repeated under its key for so long, and no longer.
+const (
+	retryKept      = 9 * time.Minute
+	retryForgotten = 11 * time.Minute
+)
 
 // loginAgain repeats a login under its key.
 func (c *chooser) loginAgain(u *user) *deed {
@@ -205,6 +208,9 @@ func (c *chooser) loginAgain(u *user) *deed {
 			switch {
 			case s != nil && got.Session.ID == s.id && got.Token == last.token: // as the first time
 				return revived(s, a)
+			case a.code == rollcall.CodeSessionEnded && (s == nil || !a.at.hi.Before(last.at.lo.Add(retryKept))) && a.at.lo.Before(last.at.hi.Add(retryForgotten)):
+				u.retry = nil // it was repeated, and the session has ended
+				return nil
 			case s == nil || !a.at.hi.Before(last.at.lo.Add(retryKept)): // a login of its own, for all that is known
 				u.retry = nil
 				return c.judgeLogin(u, last.request, last.session.clone(), last.evict, a)
