@@ -231,10 +231,10 @@ func (d *duel) compare(a ask, answers [2]answer) {
 
 // How close a step may come to the end of a second, and to a deadline.
 const (
-	secondBegins = 20 * time.Millisecond
-	secondEnds   = 940 * time.Millisecond
-	beforeEnd    = 70 * time.Millisecond
-	afterEnd     = 15 * time.Millisecond
+	secondBegins = 50 * time.Millisecond
+	secondEnds   = 920 * time.Millisecond
+	beforeEnd    = 100 * time.Millisecond
+	afterEnd     = 50 * time.Millisecond
 )
 
 // calm waits for a moment at which no second ends and no session does, so that
