@@ -19,7 +19,7 @@ import (
 // Bounds of the marks that one script adds, or takes back.
 const (
 	markStep   = 64
-	unmarkStep = 32
+	unmarkStep = 20
 )
 
 // Mark implements [rollcall.Attendance].

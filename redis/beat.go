@@ -113,7 +113,7 @@ func (e *Engine) keepBeating() {
 }
 
 // beatStep is how many users one script hears: of each two events may have to be told.
-const beatStep = 100
+const beatStep = 64
 
 func (e *Engine) sendBeats(ctx context.Context, batch *beatBatch) error {
 	var calls []call

@@ -17,7 +17,7 @@ const named = 100
 
 // Steps of an end.
 const (
-	endStep = 32 // sessions that one script ends, so that none takes long
+	endStep = 16 // sessions that one script ends, so that none takes long
 	banStep = 32 // bans that one script sets
 )
 
