@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -179,7 +178,10 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 		return nil, hard
 	}
 	if missing && late == nil {
-		if err := e.loadScripts(ctx); err != nil && ctx.Err() != nil {
+		switch err := e.loadScripts(ctx); {
+		case err != nil && judge(err) == failed:
+			return nil, err // and would be so the next time
+		case err != nil && ctx.Err() != nil:
 			late = err
 		}
 	}
@@ -340,35 +342,4 @@ func (e *Engine) confirm(ctx context.Context, conn rueidis.DedicatedClient, now 
 		}
 	}
 	return out, false, nil
-}
-
-// loader lets one load of the scripts go on at a time.
-type loader struct {
-	mu sync.Mutex
-}
-
-// loadScripts gives every server all scripts. A server that is away gets them
-// when it says that it lacks one.
-func (e *Engine) loadScripts(ctx context.Context) error {
-	e.loader.mu.Lock()
-	defer e.loader.mu.Unlock()
-	var first error
-	loaded := 0
-	for _, node := range e.client.Nodes() {
-		commands := make(rueidis.Commands, 0, len(e.scripts.all))
-		for _, s := range e.scripts.all {
-			commands = append(commands, e.client.B().ScriptLoad().Script(s.text).Build())
-		}
-		for _, r := range node.DoMulti(ctx, commands...) {
-			if err := r.Error(); err == nil {
-				loaded++
-			} else if first == nil {
-				first = failure(err)
-			}
-		}
-	}
-	if loaded > 0 {
-		return nil
-	}
-	return first
 }

@@ -118,7 +118,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
 	if err := e.loadScripts(ctx); err != nil {
-		return failure(err)
+		return err
 	}
 	var id [4]byte
 	_, _ = rand.Read(id[:])

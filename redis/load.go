@@ -1,0 +1,86 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// loader lets one load of the scripts go on at a time.
+type loader struct {
+	mu sync.Mutex
+}
+
+// loadScripts gives every server all scripts. A server that is away, or does not let
+// the engine in, may lack them as long as another has them all: it gets them when it
+// says that it lacks one. A script that a server refuses is an error, as the commands
+// that need it would never work.
+func (e *Engine) loadScripts(ctx context.Context) error {
+	e.loader.mu.Lock()
+	defer e.loader.mu.Unlock()
+	var away error
+	whole := 0
+	for _, node := range e.client.Nodes() {
+		err := e.loadInto(ctx, node)
+		switch {
+		case err == nil:
+			whole++
+		case judge(err) == failed && !letsNobodyIn(err):
+			return err
+		case away == nil:
+			away = err
+		}
+	}
+	if whole > 0 {
+		return nil
+	}
+	return away
+}
+
+// loadInto gives one server all scripts.
+func (e *Engine) loadInto(ctx context.Context, node rueidis.Client) error {
+	commands := make(rueidis.Commands, 0, len(e.scripts.all))
+	for _, s := range e.scripts.all {
+		commands = append(commands, e.client.B().ScriptLoad().Script(s.text).Build())
+	}
+	for i, r := range node.DoMulti(ctx, commands...) {
+		if err := r.Error(); err != nil {
+			return notLoaded(e.scripts.all[i], err)
+		}
+	}
+	return nil
+}
+
+// notLoaded is the error of a script that a server did not take.
+func notLoaded(s *script, err error) error {
+	var re *rueidis.RedisError
+	if !errors.As(err, &re) || judge(err) != failed {
+		return failure(err)
+	}
+	if strings.HasPrefix(re.Error(), "Error compiling") { // the client has cut off ERR
+		return &rollcall.Error{Code: rollcall.CodeInternal, Detail: fmt.Sprintf("Redis cannot compile the script %q", s.name), Err: err}
+	}
+	switch code, _, _ := strings.Cut(re.Error(), " "); code {
+	case "OOM", "MISCONF", "NOAUTH", "WRONGPASS", "NOPERM":
+		return failure(err)
+	default:
+		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: fmt.Sprintf("Redis refuses the script %q", s.name), Err: err}
+	}
+}
+
+// letsNobodyIn reports whether a server does not know the engine's user: what it says
+// of a connection, not of a command.
+func letsNobodyIn(err error) bool {
+	var re *rueidis.RedisError
+	if !errors.As(err, &re) {
+		return false
+	}
+	code, _, _ := strings.Cut(re.Error(), " ")
+	return code == "NOAUTH" || code == "WRONGPASS"
+}
