@@ -42,11 +42,12 @@ func (s suite) Run() int {
 }
 
 // TestMain looks for goroutines that are left over. The client closes a connection
-// to a server that gave a slot away some seconds later, and asks for the slots of a
-// Cluster again within a second, on its own.
+// to a server that gave a slot away, or that it met under another name, some seconds
+// later, and asks for the slots of a Cluster again within a second, on its own.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(suite{m},
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
