@@ -189,6 +189,10 @@ type EndResult struct {
 type Users interface {
 	// User returns the record; one never heard of has the defaults.
 	User(ctx context.Context, user string) (User, error)
+	// KindsOf returns the kinds of at most MaxMarks users' records, in the order of
+	// the users, of one that is given twice both times; DefaultKind of a user never
+	// heard of. They may be of different instants.
+	KindsOf(ctx context.Context, users []string) ([]string, error)
 	// PutUser changes the record. Turning invisible appends user.offline for
 	// the public if the user was online, turning visible user.online. A kind
 	// past MaxKinds is refused with CodeInvalidArgument.

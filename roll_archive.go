@@ -260,23 +260,26 @@ func (r *Roll) standing(ctx context.Context, marks []Mark) (others []Mark, stand
 
 // withKinds gives marks without a kind their user's.
 func (r *Roll) withKinds(ctx context.Context, marks []Mark) ([]Mark, error) {
-	kinds := make(map[string]string)
+	var users []string // of whom the kind has to be asked for
+	place := make(map[string]int)
+	for _, m := range marks {
+		if _, met := place[m.User]; m.Kind == "" && !met {
+			place[m.User] = len(users)
+			users = append(users, m.User)
+		}
+	}
+	if len(users) == 0 {
+		return slices.Clone(marks), nil
+	}
+	kinds, err := r.engine.KindsOf(ctx, users)
+	if err != nil {
+		return nil, err
+	}
 	out := slices.Clone(marks)
 	for i := range out {
-		m := &out[i]
-		if m.Kind != "" {
-			continue
+		if m := &out[i]; m.Kind == "" {
+			m.Kind = kinds[place[m.User]]
 		}
-		kind, known := kinds[m.User]
-		if !known {
-			u, err := r.engine.User(ctx, m.User)
-			if err != nil {
-				return nil, err
-			}
-			kind = u.Kind
-			kinds[m.User] = kind
-		}
-		m.Kind = kind
 	}
 	return out, nil
 }

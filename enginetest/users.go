@@ -10,6 +10,7 @@ func userTests() []test {
 	return []test{
 		{"a user never heard of has the defaults", userDefaults},
 		{"put changes only what is given", userPatched},
+		{"the kinds of many users come in the order of the users", kindsOfMany},
 		{"a kind past the 64th is refused", kindsLimit},
 		{"a summary gathers what there is to say", userSummary},
 	}
@@ -34,6 +35,32 @@ func userDefaults(h *harness) {
 	h.Equal(want, h.user("nobody"))
 	h.loginAs(rollcall.Login{User: "nobody", Kind: "staff", Name: "Nemo"})
 	h.Equal(want, h.user("nobody"), "what a login says holds for its session only")
+}
+
+// kindsOfMany asks for more users than a script of an engine takes at once.
+func kindsOfMany(h *harness) {
+	h.put("alice", rollcall.UserPatch{Kind: ptr("staff")})
+	h.put("bob", rollcall.UserPatch{Name: ptr("Bob")})
+	h.put("carol", rollcall.UserPatch{Kind: ptr("guest")})
+	h.loginAs(rollcall.Login{User: "dave", Kind: "staff"})
+	h.kindsOf(nil, []string{})
+	h.kindsOf([]string{"carol", "nobody", "alice", "bob", "alice", "dave"},
+		[]string{"guest", rollcall.DefaultKind, "staff", rollcall.DefaultKind, "staff", rollcall.DefaultKind})
+	users, want := make([]string, rollcall.MaxMarks), make([]string, rollcall.MaxMarks)
+	for i := range users {
+		users[i], want[i] = fmt.Sprint("u", i), rollcall.DefaultKind
+	}
+	users[0], want[0], users[7777], want[7777] = "alice", "staff", "carol", "guest"
+	h.kindsOf(users, want)
+	h.restart()
+	h.kindsOf(users, want)
+	h.Equal(1, h.known(), "to ask is no sign of life")
+}
+
+func (h *harness) kindsOf(users, want []string) {
+	got, err := h.engine.KindsOf(h.ctx, users)
+	h.NoError(err)
+	h.Equal(want, got)
 }
 
 func userPatched(h *harness) {

@@ -111,14 +111,32 @@ func (e *Engine) User(_ context.Context, user string) (rollcall.User, error) {
 	if err := e.open(); err != nil {
 		return rollcall.User{}, err
 	}
+	rec := e.recordOf(user)
+	return rec.user(user), nil
+}
+
+// KindsOf implements [rollcall.Users].
+func (e *Engine) KindsOf(_ context.Context, users []string) ([]string, error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	out := make([]string, len(users))
+	for i, user := range users {
+		rec := e.recordOf(user)
+		out[i] = rec.user(user).Kind
+	}
+	return out, nil
+}
+
+// recordOf returns a user's record, empty if there is none.
+func (e *Engine) recordOf(user string) userRecord {
 	p := e.partitionOf(user)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if n, ok := p.find(user); ok {
-		rec := p.users.get(n)
-		return rec.user(user), nil
+		return p.users.get(n)
 	}
-	return (&userRecord{}).user(user), nil
+	return userRecord{}
 }
 
 func (r *userRecord) user(id string) rollcall.User {

@@ -37,6 +37,29 @@ func (e *Engine) User(ctx context.Context, user string) (rollcall.User, error) {
 	return unpackUser(user, fields, !out[1].IsNil()), nil
 }
 
+// KindsOf implements [rollcall.Users].
+func (e *Engine) KindsOf(ctx context.Context, users []string) ([]string, error) {
+	calls := make([]call, len(users))
+	for i, user := range users {
+		calls[i] = plain(func() rueidis.Completed {
+			return e.client.B().Hget().Key(e.of(e.partOf(user), "user:"+user)).Field("kind").Build()
+		})
+	}
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(users))
+	for i, msg := range messages {
+		kind, err := msg.ToString()
+		if err != nil && !rueidis.IsRedisNil(err) { // nil if it was never set
+			return nil, damaged("a user")
+		}
+		out[i] = cmp.Or(kind, rollcall.DefaultKind)
+	}
+	return out, nil
+}
+
 // unpackUser reads kind and name.
 func unpackUser(id string, reply []rueidis.RedisMessage, invisible bool) rollcall.User {
 	u := rollcall.User{ID: id, Kind: rollcall.DefaultKind, Invisible: invisible}
