@@ -133,13 +133,14 @@ func (u *unit) catchUp(n uint32, now int64) (online bool, err error) {
 		return false, err
 	}
 	s := &p.sessions
-	s.ofUser.each(n, func(slot uint32) bool {
-		if at, cause := s.deadline(slot); at <= now && !slices.Contains(u.overdue, slot) {
-			session := s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
-			err = cmp.Or(err, u.end(&session, s.token.Get(slot)))
-			u.overdue = append(u.overdue, slot)
+	s.eachOverdue(n, now, func(slot uint32) {
+		if slices.Contains(u.overdue, slot) {
+			return
 		}
-		return true
+		at, cause := s.deadline(slot)
+		session := s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
+		err = cmp.Or(err, u.end(&session, s.token.Get(slot)))
+		u.overdue = append(u.overdue, slot)
 	})
 	if online = p.told.online.has(n) && !u.toldOf(n); online {
 		if at := p.goesAt(n, p.presence.seen.Last(n)); at <= now {

@@ -71,6 +71,7 @@ func (s *sessions) arrange(began uint32, some []*newcomer) {
 		clear(set)
 	}
 	s.live.Clear()
+	s.clearPositions()
 	stand := func(login int64, slot uint32, live bool) {
 		pos := s.order.Append(login, slot)
 		s.pos.Set(slot, pos)
@@ -79,6 +80,7 @@ func (s *sessions) arrange(began uint32, some []*newcomer) {
 			return
 		}
 		s.live.Add(pos)
+		s.reposition(slot, noPos, pos)
 		for i, id := range [...]intern.ID{s.kind.Get(slot), s.app.Get(slot), s.device.Get(slot)} {
 			if id != 0 {
 				sets[i].add(id, pos)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +41,7 @@ func (e *Engine) Begin(_ context.Context, at time.Time, in rollcall.Begin) (roll
 	// has to see what the first one stored.
 	unlock := e.retries.lock(in.Retry)
 	p := e.partitionOf(in.Session.User)
-	p.mu.Lock()
+	p.lockSettled(now)
 	b := &beginning{p: p, u: p.begin(), in: &in, now: p.advance(now)}
 	out, err := b.run()
 	if err != nil {
@@ -114,102 +113,6 @@ func (b *beginning) check() error {
 	b.in.Session.Kind = cmp.Or(b.in.Session.Kind, rec.kind, rollcall.DefaultKind)
 	b.in.Session.Name = cmp.Or(b.in.Session.Name, rec.name)
 	return b.makeRoom(b.in.Policies.For(b.in.Session.Kind, b.in.Session.App, b.in.Session.Device))
-}
-
-// leavers sorts the user's live sessions: those that go in any case, the one
-// of the same physical device first, then those named, go into evict; the
-// others are returned.
-func (b *beginning) leavers() []uint32 {
-	if !b.known {
-		return nil
-	}
-	s := &b.p.sessions
-	named := make(map[rollcall.SessionID]bool, len(b.in.Evict))
-	for _, id := range b.in.Evict {
-		named[id] = true
-	}
-	var asked, stay []uint32
-	s.ofUser.each(b.user, func(slot uint32) bool {
-		switch {
-		case !s.alive(slot, b.now):
-		case b.in.Session.DeviceID != "" && s.session(slot).DeviceID == b.in.Session.DeviceID:
-			b.evict = append(b.evict, slot)
-		case named[s.id(slot)]:
-			asked = append(asked, slot)
-		default:
-			stay = append(stay, slot)
-		}
-		return true
-	})
-	slices.SortFunc(asked, s.compareID)
-	b.evict = append(b.evict, asked...)
-	return stay
-}
-
-// conflicts describes the sessions in the way of a login, newest first.
-func (s *sessions) conflicts(slots []uint32) []rollcall.Conflict {
-	slices.SortFunc(slots, func(x, y uint32) int { return s.compareID(y, x) })
-	out := make([]rollcall.Conflict, 0, min(len(slots), rollcall.MaxConflicts))
-	for _, slot := range slots[:min(len(slots), rollcall.MaxConflicts)] {
-		c := s.session(slot)
-		out = append(out, rollcall.Conflict{ID: c.ID, App: c.App, Device: c.Device, LoginAt: c.LoginAt, SeenAt: c.SeenAt})
-	}
-	return out
-}
-
-// makeRoom chooses the sessions that go: those that go in any case, then as
-// many as it takes to keep the limits.
-func (b *beginning) makeRoom(policy rollcall.Policy) error {
-	s := &b.p.sessions
-	b.new.idle, b.new.lifetime = ms(policy.IdleTimeout), ms(policy.Lifetime)
-	live := b.leavers()
-	device, known := s.values.Find(b.in.Session.Device)
-	known = known || b.in.Session.Device == "" // no class is a class too
-	sameDevice := func(slot uint32) bool { return known && s.device.Get(slot) == device }
-	if policy.MaxSessions == 0 && policy.MaxPerDevice == 0 {
-		return nil
-	}
-	slices.SortFunc(live, func(x, y uint32) int {
-		if policy.Overflow == rollcall.EvictIdle {
-			if c := cmp.Compare(s.seen.Get(x), s.seen.Get(y)); c != 0 {
-				return c
-			}
-		}
-		return s.compareID(x, y)
-	})
-	goOver := func(limit int, counts func(uint32) bool) error {
-		var counted []uint32
-		for _, slot := range live {
-			if counts(slot) {
-				counted = append(counted, slot)
-			}
-		}
-		n := len(counted)
-		if limit == 0 || n < limit {
-			return nil
-		}
-		if policy.Overflow == rollcall.Reject {
-			return rollcall.SessionLimitError(limit, s.conflicts(counted))
-		}
-		live = slices.DeleteFunc(live, func(slot uint32) bool {
-			if n < limit || !counts(slot) {
-				return false
-			}
-			n--
-			b.evict = append(b.evict, slot)
-			return true
-		})
-		return nil
-	}
-	if err := goOver(policy.MaxPerDevice, sameDevice); err != nil {
-		return err
-	}
-	return goOver(policy.MaxSessions, func(uint32) bool { return true })
-}
-
-// compareID orders sessions of one partition by id.
-func (s *sessions) compareID(x, y uint32) int {
-	return cmp.Or(cmp.Compare(s.login(x), s.login(y)), cmp.Compare(s.random.Get(x), s.random.Get(y)))
 }
 
 // prepare fills in the new session and puts it into the batch.

@@ -62,7 +62,7 @@ func (e *Engine) Ban(ctx context.Context, at time.Time, ban rollcall.Ban) (rollc
 
 // end ends sessions of one partition in one atomic step.
 func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollcall.EndResult) (*unit, error) {
-	p.mu.Lock()
+	p.lockSettled(at)
 	defer p.mu.Unlock()
 	now := p.advance(at)
 	u := p.begin()
@@ -193,7 +193,7 @@ func (p *partition) left(chosen []chosenSession, now int64) map[uint32]bool {
 		ending[n]++
 	}
 	for n, ends := range ending {
-		if p.presence.seen.Last(n) == 0 || p.sessions.count(n, now) != ends {
+		if p.presence.seen.Last(n) == 0 || p.sessions.hasMore(n, ends, now) {
 			delete(out, n)
 		}
 	}

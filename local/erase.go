@@ -237,6 +237,7 @@ func (p *partition) erase(u *unit, now int64, user string, k rollcall.BanKey) (e
 	forgetMarks()
 	s := &p.sessions
 	s.dead = slices.DeleteFunc(s.dead, func(slot uint32) bool { return slices.Contains(slots, slot) })
+	s.shrink(n)
 	for _, slot := range slots {
 		s.remove(slot)
 	}

@@ -232,6 +232,7 @@ func (p *partition) loadTouches(k, v []byte) error {
 		slot, at := uint32(r.uint()), r.int()
 		if slot < s.limit && s.order.IsLive(s.pos.Get(slot)) && at > s.seen.Get(slot) {
 			s.seen.Set(slot, at)
+			s.resort(slot)
 		}
 		p.clock = max(p.clock, at)
 	}

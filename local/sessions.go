@@ -49,6 +49,7 @@ type sessions struct {
 	ofIP    chain
 	byID    slotIndex
 	byToken slotIndex
+	large   largeUsers
 
 	live                    *roaring.Bitmap // positions
 	byKind, byApp, byDevice valueSet
@@ -242,6 +243,7 @@ func (s *sessions) put(st *stored, user uint32) {
 	s.byID.add(slot)
 	s.byToken.add(slot)
 	s.scheduleEnd(slot)
+	s.joined(user, slot)
 }
 
 // scheduleEnd sets a session's place among the absolute ends.
@@ -321,6 +323,9 @@ func (s *sessions) leave(slot uint32) {
 	if !s.order.IsLive(pos) {
 		return
 	}
+	if l := s.largeOf(slot); l != nil {
+		s.delist(l, slot)
+	}
 	s.order.Kill(pos)
 	s.live.Remove(pos)
 	s.unindex(s.byKind, s.kind.Get(slot), pos)
@@ -335,6 +340,7 @@ func (s *sessions) remove(slot uint32) {
 	s.byID.remove(slot)
 	s.byToken.remove(slot)
 	s.ofUser.remove(s.user.Get(slot), slot)
+	s.parted(s.user.Get(slot), slot)
 	if ip := s.ip.Get(slot); ip != 0 {
 		s.ofIP.remove(uint32(ip), slot)
 		s.ips.Release(ip)
@@ -377,6 +383,7 @@ func (s *sessions) moved(slot, from, to uint32) {
 			b.Add(to)
 		}
 	}
+	s.reposition(slot, from, to)
 }
 
 // vacate makes a slot free.
@@ -399,6 +406,7 @@ func (s *sessions) touch(slot uint32, now int64, policy rollcall.Policy) bool {
 	}
 	if now > s.seen.Get(slot) || changed {
 		s.seen.Set(slot, max(now, s.seen.Get(slot)))
+		s.resort(slot)
 		s.enqueue(slot)
 	}
 	return changed
@@ -466,12 +474,34 @@ func (s *sessions) expire(now int64) (more bool) {
 		}
 		s.leave(next.slot)
 		s.dead = append(s.dead, next.slot)
+		if l := s.largeOf(next.slot); l != nil {
+			l.dead = append(l.dead, next.slot)
+		}
 	}
 	return true
 }
 
+// hasMore reports whether a user has more live sessions than some; of a large user
+// whatever is due must have been taken out of the order, see lockSettled.
+func (s *sessions) hasMore(user uint32, than int, now int64) bool {
+	if l := s.large.of[user]; l != nil {
+		return int(l.all.at.GetCardinality()) > than
+	}
+	n := 0
+	s.ofUser.each(user, func(slot uint32) bool {
+		if s.alive(slot, now) {
+			n++
+		}
+		return n <= than
+	})
+	return n > than
+}
+
 // count counts a user's live sessions.
 func (s *sessions) count(user uint32, now int64) int {
+	if l := s.large.of[user]; l != nil && !s.due(now) {
+		return int(l.all.at.GetCardinality())
+	}
 	n := 0
 	s.ofUser.each(user, func(slot uint32) bool {
 		if s.alive(slot, now) {
@@ -486,7 +516,7 @@ func (s *sessions) memory() int {
 	total := s.random.Bytes() + s.seen.Bytes() + s.token.Bytes() + s.user.Bytes() +
 		s.pos.Bytes() + s.class.Bytes() + s.kind.Bytes() + s.app.Bytes() + s.device.Bytes() + s.ip.Bytes() + s.text.Bytes() +
 		4*cap(s.free) + s.order.Bytes() + s.ending.bytes() + s.late.bytes() + s.classes.bytes() + s.ofUser.bytes() + s.ofIP.bytes() + s.byID.bytes() +
-		s.byToken.bytes() + s.values.Bytes() + s.ips.Bytes() + s.texts.Bytes() + 4*cap(s.dead) + 4*len(s.once)
+		s.byToken.bytes() + s.large.bytes() + s.values.Bytes() + s.ips.Bytes() + s.texts.Bytes() + 4*cap(s.dead) + 4*len(s.once)
 	for _, set := range [...]valueSet{s.byKind, s.byApp, s.byDevice} {
 		for _, b := range set {
 			total += int(b.GetSizeInBytes()) + 64
