@@ -227,6 +227,37 @@ func (s *sessions) eachOverdue(user uint32, now int64, fn func(slot uint32)) {
 	})
 }
 
+// hasMore reports whether a user has more live sessions than some; of a large user
+// whatever is due must have been taken out of the order, see lockSettled.
+func (s *sessions) hasMore(user uint32, than int, now int64) bool {
+	if l := s.large.of[user]; l != nil {
+		return int(l.all.at.GetCardinality()) > than
+	}
+	n := 0
+	s.ofUser.each(user, func(slot uint32) bool {
+		if s.alive(slot, now) {
+			n++
+		}
+		return n <= than
+	})
+	return n > than
+}
+
+// count counts a user's live sessions.
+func (s *sessions) count(user uint32, now int64) int {
+	if l := s.large.of[user]; l != nil && !s.due(now) {
+		return int(l.all.at.GetCardinality())
+	}
+	n := 0
+	s.ofUser.each(user, func(slot uint32) bool {
+		if s.alive(slot, now) {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
 // lockSettled locks a partition; if it has large users, at an instant when none of
 // its sessions is past its deadline and yet in the login order. So what stands in
 // the orders of large users is alive. What is due is taken out in steps, others may

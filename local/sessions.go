@@ -481,37 +481,6 @@ func (s *sessions) expire(now int64) (more bool) {
 	return true
 }
 
-// hasMore reports whether a user has more live sessions than some; of a large user
-// whatever is due must have been taken out of the order, see lockSettled.
-func (s *sessions) hasMore(user uint32, than int, now int64) bool {
-	if l := s.large.of[user]; l != nil {
-		return int(l.all.at.GetCardinality()) > than
-	}
-	n := 0
-	s.ofUser.each(user, func(slot uint32) bool {
-		if s.alive(slot, now) {
-			n++
-		}
-		return n <= than
-	})
-	return n > than
-}
-
-// count counts a user's live sessions.
-func (s *sessions) count(user uint32, now int64) int {
-	if l := s.large.of[user]; l != nil && !s.due(now) {
-		return int(l.all.at.GetCardinality())
-	}
-	n := 0
-	s.ofUser.each(user, func(slot uint32) bool {
-		if s.alive(slot, now) {
-			n++
-		}
-		return true
-	})
-	return n
-}
-
 func (s *sessions) memory() int {
 	total := s.random.Bytes() + s.seen.Bytes() + s.token.Bytes() + s.user.Bytes() +
 		s.pos.Bytes() + s.class.Bytes() + s.kind.Bytes() + s.app.Bytes() + s.device.Bytes() + s.ip.Bytes() + s.text.Bytes() +
