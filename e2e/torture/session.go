@@ -25,6 +25,7 @@ type session struct {
 	seen   span
 	signs  []span // of life, after the login
 	policy rollcall.Policy
+	before *former // nil if no touch brought another
 	end    *end
 	lapse  bool // it is over by now, or not: its deadline is near
 	doomed bool // a command may have ended it
@@ -92,13 +93,44 @@ func policyOf(kind, app, device string) rollcall.Policy {
 	return best
 }
 
+// former is the policy of a session before a touch that brought another.
+type former struct {
+	policy  rollcall.Policy
+	touched span
+}
+
+// policies are those that may hold: a crash may have lost the touch that brought the
+// present one.
+func (s *session) policies() []rollcall.Policy {
+	if s.before != nil && s.seen.lo.Before(s.before.touched.lo) {
+		return []rollcall.Policy{s.policy, s.before.policy}
+	}
+	return []rollcall.Policy{s.policy}
+}
+
 // deadline is when a session ends by itself, as far as that is certain, and why.
 func (s *session) deadline(o *outages) (at span, causes []rollcall.Cause) {
-	idle := s.expires(o)
-	if s.policy.Lifetime == 0 {
+	for i, p := range s.policies() {
+		one, why := s.deadlineBy(p, o)
+		if i == 0 {
+			at = one
+		}
+		at = span{earlier(at.lo, one.lo), later(at.hi, one.hi)}
+		for _, c := range why {
+			if !slices.Contains(causes, c) {
+				causes = append(causes, c)
+			}
+		}
+	}
+	return at, causes
+}
+
+func (s *session) deadlineBy(p rollcall.Policy, o *outages) (at span, causes []rollcall.Cause) {
+	idle := o.extend(s.seen.shift(p.IdleTimeout))
+	if p.Lifetime == 0 {
 		return idle, []rollcall.Cause{rollcall.CauseExpired}
 	}
-	ends := s.login.shift(s.policy.Lifetime)
+	ends := s.login.shift(p.Lifetime)
 	at = span{earlier(idle.lo, ends.lo), earlier(idle.hi, ends.hi)}
 	if idle.lo.Before(ends.hi) {
 		causes = append(causes, rollcall.CauseExpired)
@@ -108,9 +140,6 @@ func (s *session) deadline(o *outages) (at span, causes []rollcall.Cause) {
 	}
 	return at, causes
 }
-
-// expires is when idleness ends it.
-func (s *session) expires(o *outages) span { return o.extend(s.seen.shift(s.policy.IdleTimeout)) }
 
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
@@ -146,7 +175,9 @@ func (s *session) age(now span, o *outages) {
 func (s *session) touch(at span) {
 	s.seen = at
 	s.signs = append(s.signs, at)
-	s.policy = policyOf(s.kind, s.app, s.device)
+	if p := policyOf(s.kind, s.app, s.device); p != s.policy {
+		s.policy, s.before = p, &former{s.policy, at}
+	}
 	s.lapse = false
 }
 
@@ -196,7 +227,10 @@ func (s *session) compare(w wireSession, o *outages) error {
 		return fmt.Errorf("session %s: seen_at is %s instead of %s", w.ID, instant(w.SeenAt), s.seen)
 	}
 	s.login, s.seen, s.signs = exactly(w.LoginAt), exactly(w.SeenAt), until(s.signs, w.SeenAt)
-	want := s.expires(o)
+	if s.before != nil && w.SeenAt.Before(s.before.touched.lo) { // that touch was lost
+		s.policy, s.before = s.before.policy, nil
+	}
+	want := o.extend(s.seen.shift(s.policy.IdleTimeout))
 	want.lo = s.seen.lo.Add(s.policy.IdleTimeout) // an outage may have come behind the answer
 	if s.policy.Lifetime != 0 {
 		ends := s.login.shift(s.policy.Lifetime)
