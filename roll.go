@@ -3,6 +3,7 @@ package rollcall
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -83,6 +84,7 @@ type service struct {
 	engine   Engine
 	clock    Clock
 	secret   []byte
+	macs     sync.Pool // of hash.Hash keyed with the secret
 	policies atomic.Pointer[Policies]
 	opts     Options
 	life     *lifetime

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"hash"
 	"strings"
 )
 
@@ -59,7 +60,13 @@ func newKeyText() string {
 
 // keyed derives a value from the secret for one purpose.
 func (r *service) keyed(purpose string, parts ...[]byte) [sha256.Size]byte {
-	mac := hmac.New(sha256.New, r.secret)
+	mac, ok := r.macs.Get().(hash.Hash)
+	if ok {
+		mac.Reset()
+	} else {
+		mac = hmac.New(sha256.New, r.secret)
+	}
+	defer r.macs.Put(mac)
 	mac.Write([]byte(purpose))
 	for _, p := range parts {
 		mac.Write([]byte{0})

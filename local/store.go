@@ -137,7 +137,11 @@ func (s *store) start() error {
 		return openError("opened", err)
 	}
 	next, report, err := s.catchUp(t)
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.o.InMemory: // there is no later opening to read it
+		s.journal = journal.Numbers(next)
+	default:
 		s.journal, err = journal.Start(s.journalOptions(), report, next)
 	}
 	if err != nil {
@@ -264,7 +268,7 @@ func faultError(err error) *rollcall.Error {
 func (s *store) close() error {
 	close(s.stop)
 	s.work.Wait()
-	if s.fault() == nil {
+	if s.fault() == nil && !s.o.InMemory {
 		if err := s.checkpoint(); err != nil {
 			s.o.Logger.Warn("the tables could not be written on closing: the journal has what they lack", "error", err)
 		}

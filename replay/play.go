@@ -181,19 +181,26 @@ func (p *player) second(ctx context.Context, acts []act) error {
 
 // signsOfLife touches the sessions of users; those without a live one log in.
 func (p *player) signsOfLife(ctx context.Context, users []act) error {
-	refs := make([]rollcall.SessionRef, len(users))
-	for i, a := range users {
-		refs[i].ID = p.sessions[a.user]
-	}
-	touched, err := p.roll.TouchAll(ctx, refs)
-	if err != nil {
-		return err
-	}
-	for i, t := range touched {
-		if t.Live {
-			continue
+	var refs []rollcall.SessionRef // of those who have logged in before
+	for _, a := range users {
+		if id := p.sessions[a.user]; !id.IsZero() {
+			refs = append(refs, rollcall.SessionRef{ID: id})
 		}
-		a := users[i]
+	}
+	var touched []rollcall.Touched
+	if len(refs) > 0 {
+		var err error
+		if touched, err = p.roll.TouchAll(ctx, refs); err != nil {
+			return err
+		}
+	}
+	for _, a := range users {
+		if !p.sessions[a.user].IsZero() {
+			live := touched[0].Live
+			if touched = touched[1:]; live {
+				continue
+			}
+		}
 		in, err := p.roll.Login(ctx, rollcall.Login{User: p.log.users.texts[a.user], Kind: p.log.kinds.texts[a.kind]})
 		if err != nil {
 			return err

@@ -74,6 +74,7 @@ type Journal struct {
 	stop    chan struct{} // closed when Close begins
 	ended   chan struct{}
 	replace chan chan error // requests for a new segment
+	numbers bool            // records are numbered, and not kept
 
 	durable atomic.Uint64
 	bytes   atomic.Int64 // of the segments
@@ -156,6 +157,19 @@ func Start(o Options, r Report, next uint64) (*Journal, error) {
 	return j, nil
 }
 
+// Numbers returns a journal that numbers records from next on and keeps none:
+// it is for a store that ends with its process. A record counts as durable at
+// once.
+func Numbers(next uint64) *Journal {
+	j := &Journal{
+		last: next - 1, numbers: true,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	j.durable.Store(j.last)
+	close(j.ended)
+	return j
+}
+
 // newPending returns an empty queue. mu must be held.
 func (j *Journal) newPending() *pending {
 	buf := j.spare[:0]
@@ -172,6 +186,11 @@ func (j *Journal) Append(record []byte) (Ticket, error) {
 	case j.closing:
 		j.mu.Unlock()
 		return Ticket{}, ErrClosed
+	case j.numbers:
+		defer j.mu.Unlock()
+		j.last++
+		j.durable.Store(j.last)
+		return Ticket{Number: j.last}, nil
 	case j.fault != nil:
 		defer j.mu.Unlock()
 		return Ticket{}, j.fault
@@ -200,7 +219,7 @@ func (j *Journal) Sync() error { return j.SyncTo(j.Last()) }
 func (j *Journal) SyncTo(n uint64) error {
 	j.mu.Lock()
 	n = min(n, j.last)
-	p := j.queue
+	p := j.queue // nil if records are not kept: all are durable
 	switch {
 	case j.durable.Load() >= n:
 		p = nil

@@ -371,3 +371,22 @@ func BenchmarkAppendAndWait(b *testing.B) {
 	})
 	require.NoError(b, j.Close())
 }
+
+func TestRecordsThatAreOnlyNumberedAreDurableAtOnce(t *testing.T) {
+	j := Numbers(7)
+	require.EqualValues(t, 6, j.Durable())
+	for n := uint64(7); n < 10; n++ {
+		ticket, err := j.Append(record(n))
+		require.NoError(t, err)
+		require.Equal(t, n, ticket.Number)
+		require.NoError(t, ticket.Wait())
+		require.Equal(t, n, j.Durable())
+	}
+	require.EqualValues(t, 9, j.Last())
+	require.NoError(t, errors.Join(j.Sync(), j.Release(9), j.Replace(), j.Purge()))
+	require.Zero(t, j.Bytes())
+	require.NoError(t, j.Close())
+	_, err := j.Append(record(10))
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, j.Close(), ErrClosed)
+}
