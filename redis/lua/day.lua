@@ -53,18 +53,21 @@ local function toBitmap(name)
   bitmaps[name] = true
 end
 
--- add puts a number into a set and counts it in an index of such sets; false if
--- it was there.
+-- count counts in an index of sets how many members have come into one.
+local function count(name, index, field, new)
+  local members = call('HINCRBY', index, field, new)
+  if members == new then enterField(index, field) end
+  if not isBitmap(name) and dense(members, numbersGiven()) then toBitmap(name) end
+end
+
+-- add puts a number into a set; false if it was there.
 local function add(name, index, field, n)
   if isBitmap(name) then
     if call('SETBIT', name, n, 1) == 1 then return false end
-    call('HINCRBY', index, field, 1)
-    return true
+  elseif call('SADD', name, n) == 0 then
+    return false
   end
-  if call('SADD', name, n) == 0 then return false end
-  local members = call('HINCRBY', index, field, 1)
-  if members == 1 then enterField(index, field) end
-  if dense(members, numbersGiven()) then toBitmap(name) end
+  count(name, index, field, 1)
   return true
 end
 
@@ -111,8 +114,11 @@ end
 
 local hasFirsts = {} -- kinds that this script has entered
 
-local function setFirst(kind, n, day)
-  call('SETRANGE', key('first:' .. kind), n * 4, struct.pack('>I4', day + 1))
+-- setFirst sets the first days of numbers that follow each other, from one on.
+local function setFirst(kind, n, ...)
+  local packed = {...}
+  for i, day in ipairs(packed) do packed[i] = struct.pack('>I4', day + 1) end
+  call('SETRANGE', key('first:' .. kind), n * 4, table.concat(packed))
   if hasFirsts[kind] then return end
   hasFirsts[kind] = true
   call('SADD', key('firsts'), kind)
