@@ -149,7 +149,7 @@ func (e *Engine) eraseEnded(x erasure) error {
 	}
 	p := e.parts[x.part]
 	p.mu.Lock()
-	p.sessions.ends++
+	p.sessions.haveForgotten(x)
 	p.mu.Unlock()
 	return errors.Join(err, b.Close())
 }

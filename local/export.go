@@ -29,8 +29,11 @@ func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.D
 		return err
 	}
 	for _, p := range e.parts {
-		x := &exporting{p: p, now: now, done: roaring.New(), met: make(map[string]bool)}
-		if err := x.run(ctx, visit); err != nil {
+		x := &exporting{p: p, now: now, done: roaring.New(), met: make(map[string]bool), notes: &endedNotes{over: true}}
+		p.sessions.note(x.notes)
+		err := x.run(ctx, visit)
+		p.sessions.noteNoMore(x.notes)
+		if err != nil {
 			return err
 		}
 	}
@@ -38,12 +41,13 @@ func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.D
 }
 
 // exporting is the export of one partition. Nothing but it reads the ended
-// sessions by user, so it reads them all, and anew if there are others.
+// sessions by user, so it reads them all, and then what has changed since.
 type exporting struct {
 	p     *partition
 	now   int64
 	ended map[string][]rollcall.KeptSession
-	asOf  uint64 // sessions.ends when ended was read; 0 for never
+	has   map[rollcall.SessionID]bool // sessions in ended
+	notes *endedNotes                 // what has changed since ended was read
 	bans  map[string][]rollcall.KeptBan
 	done  *roaring.Bitmap // numbers that have been visited
 	met   map[string]bool // users who have been, for what they left behind
@@ -84,35 +88,18 @@ func (x *exporting) run(ctx context.Context, visit func(rollcall.Dossier) error)
 	return flush()
 }
 
-// lookups is how often ended sessions are read without a lock before that is
-// given up.
-const lookups = 3
-
 // locked runs a step while nothing changes, with the ended sessions and the
 // bans as they are then.
 func (x *exporting) locked(ctx context.Context, step func()) error {
-	if err := ctx.Err(); err != nil {
-		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
-	}
-	s := &x.p.sessions
-	for try := 1; ; try++ {
-		x.p.mu.RLock()
-		asOf := s.ends + 1
-		x.p.mu.RUnlock()
-		if asOf != x.asOf {
-			if err := x.readEnded(ctx, asOf); err != nil {
-				return err
-			}
+	for {
+		if err := ctx.Err(); err != nil {
+			return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
+		}
+		if err := x.catchUp(ctx); err != nil {
+			return err
 		}
 		x.p.eng.rlockAll()
-		if x.asOf == s.ends+1 {
-			break
-		}
-		if try == lookups {
-			if err := x.readEnded(ctx, s.ends+1); err != nil {
-				x.p.eng.runlockAll()
-				return err
-			}
+		if x.notes.few() {
 			break
 		}
 		x.p.eng.runlockAll()
@@ -121,28 +108,12 @@ func (x *exporting) locked(ctx context.Context, step func()) error {
 	if err := x.p.eng.open(); err != nil {
 		return err
 	}
+	if err := x.take(x.notes.ids, x.notes.erased); err != nil {
+		return err
+	}
 	x.readBans()
 	step()
 	return nil
-}
-
-// readEnded reads what the store remembers of ended sessions.
-func (x *exporting) readEnded(ctx context.Context, asOf uint64) error {
-	x.ended, x.asOf = make(map[string][]rollcall.KeptSession), asOf
-	line := x.now - ms(x.p.eng.settings.EndedKeep)
-	return x.p.eng.store.scan(ctx, newKey(tabEnded, 2).u8(x.p.index), func(k, v []byte) error {
-		if len(k) != 18 {
-			return damaged("ended session", k, errDamaged)
-		}
-		st, err := decodeSession(rollcall.SessionID(k[2:]), v)
-		if err != nil || st.End == nil {
-			return damaged("ended session", k, cmp.Or(err, errDamaged))
-		}
-		if st.End.At.UnixMilli() > line {
-			x.ended[st.User] = append(x.ended[st.User], rollcall.KeptSession{Session: st.Session, Token: rollcall.TokenKey(st.token)})
-		}
-		return nil
-	})
 }
 
 func (x *exporting) readBans() {

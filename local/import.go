@@ -112,7 +112,7 @@ type incoming struct {
 	live    []*newcomer
 	steps   []markStep
 	bans    []rollcall.Ban
-	ended   int
+	ended   []rollcall.SessionID
 	latest  int64 // of all times, ms
 }
 
@@ -331,7 +331,7 @@ func (m *importing) gatherTraces(d *rollcall.Dossier) error {
 		if err := putEnded(m.b, w.p.index, &s.Session, tokenKey(s.Token)); err != nil {
 			return err
 		}
-		w.ended++
+		w.ended = append(w.ended, s.ID)
 		w.latest = max(w.latest, s.SeenAt.UnixMilli())
 	}
 	for i := range d.Bans {
@@ -388,9 +388,7 @@ func (w *incoming) commit() {
 	}
 	p.enterSeen(w.seen)
 	p.sessions.enter(w.live)
-	if w.ended > 0 {
-		p.sessions.ends++
-	}
+	p.sessions.haveEnded(w.ended...)
 	for _, ban := range w.bans {
 		p.users.setBan(ban)
 	}

@@ -299,7 +299,10 @@ func (s *sessions) newestFirst(t *turns) iter.Seq[uint32] {
 // slotsAt walks the sessions at some positions.
 func (s *sessions) slotsAt(positions roaring.IntIterable) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		for positions.HasNext() && yield(s.order.Slot(positions.Next())) {
+		for positions.HasNext() {
+			if !yield(s.order.Slot(positions.Next())) {
+				return
+			}
 		}
 	}
 }

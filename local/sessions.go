@@ -60,8 +60,8 @@ type sessions struct {
 	texts   arena.Arena
 	once    [1 << 10]uint32 // hashes of attribute values seen lately
 
-	dead []uint32 // ended at their deadline, in that order, still to be reaped
-	ends uint64   // changes so far of what is remembered of ended sessions
+	dead   []uint32      // ended at their deadline, in that order, still to be reaped
+	noting []*endedNotes // by exports
 
 	lastLogin  int64 // of the newest id, to keep ids ascending
 	lastRandom uint64
@@ -335,7 +335,9 @@ func (s *sessions) leave(slot uint32) {
 
 // remove forgets a session.
 func (s *sessions) remove(slot uint32) {
-	s.ends++
+	if len(s.noting) > 0 {
+		s.haveEnded(s.id(slot))
+	}
 	s.leave(slot)
 	s.byID.remove(slot)
 	s.byToken.remove(slot)
