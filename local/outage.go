@@ -59,6 +59,8 @@ type outages struct {
 	refused  int64 // when the refusal began; guarded by mu
 	grace    int64
 
+	forgotten outage // by a crash, without its grace; zero for none
+
 	saving sync.Mutex // one attest writes at a time
 }
 
@@ -120,10 +122,15 @@ func (o *outages) tick(now int64) { o.stamp.CompareAndSwap(0, now) }
 // took notes that a session left the lists because its idle deadline passed.
 func (o *outages) took(deadline int64) { raise(&o.taken, deadline) }
 
-// loaded says how late a time the rest of the store knows: the engine lived
-// then, whatever the stamp says.
+// loaded says how late a time the rest of the store knows: the engine lived then,
+// whatever the stamp says. If that is a gap after the stamp, a crash forgot an outage:
+// it is stored with the next stamp, and commands after it may be durable before.
+// Configure, which says how long graces are, records it.
 func (o *outages) loaded(latest int64) {
-	if o.stamp.Load() != 0 {
+	if stamp := o.stamp.Load(); stamp != 0 {
+		if latest-stamp > maxGap {
+			o.forgotten = outage{stamp, latest}
+		}
 		raise(&o.stamp, latest)
 	}
 	o.saved.Store(o.stamp.Load())
@@ -246,4 +253,13 @@ func (o *outages) decode(b []byte) error {
 }
 
 // configure takes over the grace.
-func (o *outages) configure(s rollcall.Settings) { o.grace = s.RestartGrace.Milliseconds() }
+func (o *outages) configure(s rollcall.Settings) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.grace = s.RestartGrace.Milliseconds()
+	if f := o.forgotten; f != (outage{}) {
+		o.forgotten = outage{}
+		o.count.Add(1)
+		o.record(f.from, f.until, 0)
+	}
+}

@@ -3,10 +3,12 @@ package local
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
@@ -129,4 +131,29 @@ func TestARefusalRevivesNobodyWhoLeftTheLists(t *testing.T) {
 	o.note(102_000, true)
 	require.EqualValues(t, 100_900, o.extend(100_900))
 	require.EqualValues(t, 162_000, o.extend(100_901))
+}
+
+// TestAnOutageThatACrashForgotIsSeenByWhatIsLeft has the clock jump by a day, or the
+// process stand still so long, and a command become durable before the next stamp.
+func TestAnOutageThatACrashForgotIsSeenByWhatIsLeft(t *testing.T) {
+	r := newRig(t, 0)
+	r.NoError(r.roll.Tick(r.ctx))
+	alice := r.login("alice")
+	r.second()
+	r.NoError(r.roll.Tick(r.ctx))
+	r.clock.Advance(25 * time.Hour)
+	r.login("bob")
+	r.crash()
+	r.second()
+	r.NoError(r.roll.Tick(r.ctx))
+	_, err := r.roll.Verify(r.ctx, rollcall.SessionRef{Token: alice.Token})
+	r.NoError(err, "her deadline fell into the outage")
+	status, err := r.roll.Status(r.ctx, "alice")
+	r.NoError(err)
+	r.True(status[0].Online)
+	for range rollcall.DefaultRestartGrace / time.Second {
+		r.second()
+		r.NoError(r.roll.Tick(r.ctx))
+	}
+	r.tokenEnded(alice)
 }
