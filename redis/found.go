@@ -73,8 +73,8 @@ func (l *listing) found(ctx context.Context, indexed []string) (rollcall.Page[ro
 	l.sort(items)
 	total, bound := page.Total, page.TotalIsLowerBound
 	rest, began := l.behind(items)
-	page, err = l.pageOf(ctx, rest)
-	page.Total, page.TotalIsLowerBound = total, bound
+	page, err = l.pageOf(ctx, total, rest)
+	page.TotalIsLowerBound = bound
 	if l.q.Sort == rollcall.NewestSeen && page.Next != "" {
 		last := page.Items[len(page.Items)-1]
 		page.Next = seenCursor{began: began, after: seenAt{at: last.SeenAt.UnixMilli(), id: last.ID}}.encode()
@@ -85,8 +85,8 @@ func (l *listing) found(ctx context.Context, indexed []string) (rollcall.Page[ro
 	return page, err
 }
 
-func (l *listing) pageOf(ctx context.Context, items []seenAt) (rollcall.Page[rollcall.Session], error) {
-	return l.page(ctx, func(context.Context) (rollcall.SessionID, bool, error) {
+func (l *listing) pageOf(ctx context.Context, total int, items []seenAt) (rollcall.Page[rollcall.Session], error) {
+	return l.page(ctx, total, func(context.Context) (rollcall.SessionID, bool, error) {
 		if len(items) == 0 {
 			return rollcall.SessionID{}, false, nil
 		}

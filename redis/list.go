@@ -232,15 +232,13 @@ func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session],
 			return page, err
 		}
 	}
-	page, err := l.page(ctx, m.next)
-	page.Total = total
-	return page, err
+	return l.page(ctx, total, m.next)
 }
 
-// page fills a page with what next yields, passing over sessions that ended
-// meanwhile.
-func (l *listing) page(ctx context.Context, next func(context.Context) (rollcall.SessionID, bool, error)) (rollcall.Page[rollcall.Session], error) {
-	var page rollcall.Page[rollcall.Session]
+// page fills a page with what next yields. Sessions that ended since they were
+// counted are passed over, and are none of the total.
+func (l *listing) page(ctx context.Context, total int, next func(context.Context) (rollcall.SessionID, bool, error)) (rollcall.Page[rollcall.Session], error) {
+	page := rollcall.Page[rollcall.Session]{Total: total}
 	for more := true; more && len(page.Items) <= l.limit() && l.limit() > 0; {
 		var ids []rollcall.SessionID
 		for len(page.Items)+len(ids) <= l.limit() {
@@ -257,6 +255,7 @@ func (l *listing) page(ctx context.Context, next func(context.Context) (rollcall
 		if err != nil {
 			return page, err
 		}
+		page.Total -= len(ids) - len(records)
 		for _, r := range records {
 			page.Items = append(page.Items, r.Session)
 		}

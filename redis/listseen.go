@@ -97,12 +97,11 @@ func (l *listing) bySeen(ctx context.Context) (rollcall.Page[rollcall.Session], 
 		}
 	}
 	places := make(map[rollcall.SessionID]seenAt)
-	page, err := l.page(ctx, func(ctx context.Context) (rollcall.SessionID, bool, error) {
+	page, err := l.page(ctx, m.total, func(ctx context.Context) (rollcall.SessionID, bool, error) {
 		s, ok, err := m.next(ctx)
 		places[s.id] = s
 		return s.id, ok, err
 	})
-	page.Total = m.total
 	if page.Next != "" {
 		page.Next = seenCursor{began: m.began, after: places[page.Items[len(page.Items)-1].ID]}.encode()
 	}
