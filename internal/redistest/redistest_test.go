@@ -1,6 +1,7 @@
 package redistest_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,17 +46,29 @@ func TestClusterFailsOver(t *testing.T) {
 	c := redistest.StartCluster(t, redistest.Options{})
 	require.Len(t, c.Masters(), 3)
 	n := c.MasterOf("k")
-	do(t, n, "SET", "k", "v")
-	do(t, n, "WAIT", "1", "1000")
-	n.Kill()
 	require.Eventually(t, func() bool {
+		do(t, n, "SET", "k", "v")
+		return do(t, n, "WAIT", "1", "1000") == "1"
+	}, 2*time.Minute, 50*time.Millisecond, "the replica has the key")
+	n.Kill()
+	var seen []string
+	defer func() {
+		if t.Failed() {
+			t.Log(seen)
+		}
+	}()
+	require.Eventually(t, func() bool {
+		seen = nil
 		for _, m := range c.Nodes {
-			if v, err := m.Do("GET", "k"); err == nil && v == "v" {
+			v, err := m.Do("GET", "k")
+			if err == nil && v == "v" {
 				return true
 			}
+			nodes, _ := m.Do("CLUSTER", "NODES")
+			seen = append(seen, fmt.Sprint(m.Addr(), " answers ", v, " ", err, " and knows\n", nodes))
 		}
 		return false
-	}, 2*time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond, "another node has the key")
 	n.Restart()
 	c.Await()
 	require.Equal(t, []string{"k"}, c.Keys())
