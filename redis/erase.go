@@ -16,10 +16,11 @@ const (
 	numberStep = 250 // days and months one script takes marks out of
 )
 
-// Erase implements [rollcall.Users]. What the user's partition holds goes in one
-// atomic step. The edges of those who name the user go before it, the names in
-// past events after it, both in bounded steps; an erasure that was cut short is
-// finished by another one.
+// Erase implements [rollcall.Users]. The user, with up to endStep live sessions, goes
+// in one atomic step; more sessions end before it, all at once. The edges of those who
+// name the user and the sessions that ended go before it too, the names in past events
+// after it, all in bounded steps. An erasure that was cut short is finished by another
+// one, and by nothing else.
 func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollcall.BanKey) error {
 	if err := e.unname(ctx, at, user); err != nil {
 		return err

@@ -2,8 +2,9 @@
 -- the events of the past.
 --
 -- ARGV[2]  user   ARGV[3]  ban key   ARGV[4]  how many sessions at most
--- reply    'ok'; 'marks' if marks of erased users are left; 'more' if sessions that ended are left, 'cutoff' if ends have to
---          be written first: then the rest of the user is still there
+-- reply    'ok'; 'marks' if marks of erased users are left; 'more' if sessions that
+--          ended are left: then the user is still there, with their live sessions;
+--          'cutoff' if ends have to be written first: then the rest of the user is
 -- cost     O(log n) for each session, and days, of a bounded number
 
 local user, most = ARGV[2], tonumber(ARGV[4])
@@ -13,7 +14,6 @@ if call('ZCARD', key('u:' .. user)) > most then
   cutOff(user, {cause = 'erased', reason = '', actor = '', device = '', except = '', bare = true})
   return done('cutoff')
 end
-for _, s in ipairs(sessionsOf(user)) do finish(s, at, 'erased', '', '', true) end
 local over = call('ZRANGE', key('e:' .. user), 0, most - 1)
 for _, sid in ipairs(over) do
   local blob = call('GET', key('end:' .. sid))
@@ -26,6 +26,8 @@ end
 if #over > 0 then call('ZREM', key('e:' .. user), unpack(over)) end
 if #over == most then return done('more') end
 call('DEL', key('e:' .. user))
+-- Only now: an erasure that is cut short before has ended nobody's session.
+for _, s in ipairs(sessionsOf(user)) do finish(s, at, 'erased', '', '', true) end
 if settleUser(user) then emit('pres', USER_OFFLINE, '', {audience = invisible(user) and FOR_TRUTH or FOR_ALL}) end
 call('SREM', key('told'), user)
 call('ZREM', key('leaving'), user)
