@@ -137,6 +137,8 @@ func (p *presence) agree(online bool, now span, o *outages) error {
 		p.gone = no
 	} else if p.gone == perhaps && p.known == yes && p.seen.lo.Unix() >= now.hi.Unix()-int64(window/time.Second) {
 		p.gone = yes
+		// What came after they went was lost, and is no sign that was kept.
+		p.signs = slices.DeleteFunc(p.signs, func(s span) bool { return p.left != nil && s.lo.After(p.left.hi) })
 	}
 	return nil
 }
