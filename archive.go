@@ -26,9 +26,9 @@ func ArchiveAway(detail string, err error) error {
 	return &Error{Code: CodeUnavailable, Detail: detail, Err: fmt.Errorf("%w: %w", ErrArchiveAway, err)}
 }
 
-// Departure says that a day of a kind has left the hot store, or is about to,
+// OffloadedDay says that a day of a kind has left the hot store, or is about to,
 // and how many users it had.
-type Departure struct {
+type OffloadedDay struct {
 	Kind  string
 	Day   Day
 	Users int
@@ -45,8 +45,8 @@ type Departure struct {
 // both before and after the hot store did: before, so that nothing is read back
 // from it that was to go, and after, so that nothing is copied into it that went.
 type Archive interface {
-	// Departed returns the days that have left, by kind, then day.
-	Departed(ctx context.Context) ([]Departure, error)
+	// OffloadedDays returns the days that have left, by kind, then day.
+	OffloadedDays(ctx context.Context) ([]OffloadedDay, error)
 	// Each calls visit for every map of a kind and a month, by user.
 	Each(ctx context.Context, kind string, m Month, visit func(MonthMap) error) error
 	// User returns a user's maps of some months, of a kind or (kind "") of all,

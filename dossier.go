@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// MaxDossiers is how many dossiers one import takes.
-const MaxDossiers = 1000
+// MaxSnapshots is how many dossiers one import takes.
+const MaxSnapshots = 1000
 
-// Dossier is all that an engine knows about one user, in a form that another
+// UserSnapshot is all that an engine knows about one user, in a form that another
 // engine can enter. What is not about users stands in none: API keys, events,
 // visits, outages, the keys of retried logins.
 //
 // One without a User holds what is left of users who were erased: their bans,
 // and for their clients that their sessions ended.
-type Dossier struct {
+type UserSnapshot struct {
 	User      string
 	Kind      string // "" for one never given
 	Name      string
@@ -32,16 +32,16 @@ type Dossier struct {
 	// Archived says that the engine has let days of the user go, and that they are
 	// not among Days. Roll.Export adds them.
 	Archived bool
-	Sessions []KeptSession // live; by id, ascending
-	Ended    []KeptSession // that are still remembered, with their End; by id, ascending
-	Bans     []KeptBan     // in force; at most one of a user
+	Sessions []SessionSnapshot // live; by id, ascending
+	Ended    []SessionSnapshot // that are still remembered, with their End; by id, ascending
+	Bans     []BanSnapshot     // in force; at most one of a user
 	// BanKey is the key under which a ban of the user stands in the engine that
 	// the dossier is entered in. Roll.Import fills it in.
 	BanKey BanKey
 }
 
-// KeptSession is a session with what engines keep of it besides.
-type KeptSession struct {
+// SessionSnapshot is a session with what engines keep of it besides.
+type SessionSnapshot struct {
 	Session
 	Token TokenKey
 	// Idle and Lifetime (0 for none) are the timeouts that apply to a live
@@ -54,25 +54,25 @@ type KeptSession struct {
 // that engines keep of a token.
 type TokenKey [16]byte
 
-// KeptBan is a ban with what leads to the partition of its user, who may have
+// BanSnapshot is a ban with what leads to the partition of its user, who may have
 // been erased: the low Bits bits of their hash, in Home.
-type KeptBan struct {
+type BanSnapshot struct {
 	Ban
 	Home uint16
 	Bits uint8
 }
 
 // IsEmpty reports whether the dossier says nothing.
-func (d *Dossier) IsEmpty() bool {
+func (d *UserSnapshot) IsEmpty() bool {
 	return !d.HasRecord() && d.LastSeen.IsZero() && len(d.Friends) == 0 && len(d.Days) == 0 &&
 		len(d.Sessions) == 0 && len(d.Ended) == 0 && len(d.Bans) == 0 && !d.Archived
 }
 
 // HasRecord reports whether anything about the user was ever set.
-func (d *Dossier) HasRecord() bool { return d.Kind != "" || d.Name != "" || d.Invisible }
+func (d *UserSnapshot) HasRecord() bool { return d.Kind != "" || d.Name != "" || d.Invisible }
 
 // Kinds returns all kinds the dossier names.
-func (d *Dossier) Kinds() []string {
+func (d *UserSnapshot) Kinds() []string {
 	kinds := make([]string, 0, 1+len(d.Days)+len(d.Sessions))
 	if d.Kind != "" {
 		kinds = append(kinds, d.Kind)
@@ -89,7 +89,7 @@ func (d *Dossier) Kinds() []string {
 
 // validate checks a dossier against the rules that whatever comes in by other
 // ways was held to. No time may be later than latest, no day than today.
-func (d *Dossier) validate(latest time.Time, today Day) error {
+func (d *UserSnapshot) validate(latest time.Time, today Day) error {
 	if d.User == "" {
 		if d.HasRecord() || !d.LastSeen.IsZero() || len(d.Friends) > 0 || len(d.Days) > 0 || len(d.Sessions) > 0 {
 			return Invalid("user", "is required")
@@ -132,14 +132,14 @@ func (d *Dossier) validate(latest time.Time, today Day) error {
 	return nil
 }
 
-func inOrder(list []KeptSession, i int) error {
+func inOrder(list []SessionSnapshot, i int) error {
 	if i > 0 && bytes.Compare(list[i-1].ID[:], list[i].ID[:]) >= 0 {
 		return Invalid("id", "must follow the one before, each once")
 	}
 	return nil
 }
 
-func (d *Dossier) validateLists(today Day) error {
+func (d *UserSnapshot) validateLists(today Day) error {
 	for i, f := range d.Friends {
 		if f.Since.IsZero() {
 			return Invalid(fmt.Sprintf("friends[%d].since", i), "is required")
@@ -185,7 +185,7 @@ func under(err error, list string, i int) error {
 }
 
 // validateLive checks a session that has not been ended.
-func (s *KeptSession) validateLive(user string, latest time.Time) error {
+func (s *SessionSnapshot) validateLive(user string, latest time.Time) error {
 	if err := s.validate(user, latest); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (s *KeptSession) validateLive(user string, latest time.Time) error {
 }
 
 // validateEnded checks a session that is remembered to have ended.
-func (s *KeptSession) validateEnded(user string, latest time.Time) error {
+func (s *SessionSnapshot) validateEnded(user string, latest time.Time) error {
 	if err := s.validate(user, latest); err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (s *KeptSession) validateEnded(user string, latest time.Time) error {
 	return cmp.Or(validateText("end.reason", s.End.Reason, MaxReasonLen), validateText("end.actor", s.End.Actor, MaxActorLen))
 }
 
-func (s *KeptSession) validate(user string, latest time.Time) error {
+func (s *SessionSnapshot) validate(user string, latest time.Time) error {
 	l := Login{
 		User: cmp.Or(user, "nobody"), Kind: s.Kind, Name: s.Name, App: s.App, Device: s.Device, DeviceID: s.DeviceID,
 		IP: s.IP, UserAgent: s.UserAgent, Attrs: s.Attrs,

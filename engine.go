@@ -108,9 +108,9 @@ type Settings struct {
 	OwnClock bool
 }
 
-// Begin is a login, checked and ready to be stored. ID, LoginAt, SeenAt,
+// StartSession is a login, checked and ready to be stored. ID, LoginAt, SeenAt,
 // ExpiresAt and EndsAt of Session are the engine's to fill in.
-type Begin struct {
+type StartSession struct {
 	Session Session // Kind and Name may be empty: the user's own are taken
 	// Evict are sessions that end with the login: at most MaxEvict, perhaps
 	// some twice, some ended, some of other users.
@@ -136,8 +136,8 @@ type Retry struct {
 	Nonce   [32]byte // kept with it: the token is derived from it again
 }
 
-// Begun is a login's outcome.
-type Begun struct {
+// StartResult is a login's outcome.
+type StartResult struct {
 	Session Session
 	Ended   []Ended  // sessions that made room, in the order they went
 	Nonce   [32]byte // of the first login, when Replayed
@@ -261,7 +261,7 @@ type Visits interface {
 // Transfer moves all that is known about users from one engine to another,
 // dossier by dossier.
 //
-// What no [Dossier] holds is not moved: API keys, which [Admin] lists; events,
+// What no [UserSnapshot] holds is not moved: API keys, which [Admin] lists; events,
 // as a new store begins a new log; visits, whose sketches are of one engine's
 // own hash; outages; and the keys of retried logins.
 type Transfer interface {
@@ -274,9 +274,9 @@ type Transfer interface {
 	// there may be no dossier or two. Bans that have ended and ended sessions
 	// past EndedKeep are left out. An error of visit ends the export and is
 	// returned as it is.
-	Export(ctx context.Context, now time.Time, visit func(Dossier) error) error
+	Export(ctx context.Context, now time.Time, visit func(UserSnapshot) error) error
 
-	// Import enters dossiers, at most MaxDossiers, each atomically, and appends
+	// Import enters dossiers, at most MaxSnapshots, each atomically, and appends
 	// no event. (The distributed engine enters one with very many entries in
 	// several steps. If that is cut short, the same import may be repeated.)
 	// Afterwards every read answers as it did in the engine they come
@@ -296,7 +296,7 @@ type Transfer interface {
 	//
 	// A ban whose Bits are too few to tell the partition holds in all that they
 	// leave open, and is listed and lifted as one.
-	Import(ctx context.Context, now time.Time, dossiers []Dossier) error
+	Import(ctx context.Context, now time.Time, dossiers []UserSnapshot) error
 }
 
 // Events is the log of changes.

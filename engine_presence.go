@@ -26,9 +26,9 @@ type Presence interface {
 	Beat(ctx context.Context, now time.Time, users []string) error
 	// Count returns how many users are online for a window.
 	Count(ctx context.Context, now time.Time, window time.Duration, viewer Viewer) (int, error)
-	// Known returns how many users have a last-seen time. Invisible users have
+	// CountKnown returns how many users have a last-seen time. Invisible users have
 	// none to the public.
-	Known(ctx context.Context, now time.Time, viewer Viewer) (int, error)
+	CountKnown(ctx context.Context, now time.Time, viewer Viewer) (int, error)
 	// Online lists the users online, last seen first; within one second the
 	// order is the engine's own. A walk by cursor is bounded by the instant it
 	// began and returns each user at most once.

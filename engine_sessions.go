@@ -9,7 +9,7 @@ import (
 // now < min(ExpiresAt, EndsAt), on every read and write, whether or not
 // anything has swept since.
 type Sessions interface {
-	// Begin starts a session: checks the ban (CodeUserBanned with the ban's
+	// StartSession starts a session: checks the ban (CodeUserBanned with the ban's
 	// reason), ends the session that has the same user and DeviceID, those of
 	// Evict that are live sessions of the user, and, when the policy's limits
 	// are still reached then, makes room by its Overflow or refuses with
@@ -20,7 +20,7 @@ type Sessions interface {
 	// and, if asked, marks the day. Appends session.ended for each that went,
 	// then session.started. A login that is refused changes nothing and leaves
 	// nothing behind: no end, no user, no kind.
-	Begin(ctx context.Context, now time.Time, b Begin) (Begun, error)
+	StartSession(ctx context.Context, now time.Time, b StartSession) (StartResult, error)
 
 	// Touch moves SeenAt to now and ExpiresAt with it, by the policy that
 	// applies now, whose Lifetime also sets EndsAt anew. A touch is a beat of

@@ -103,7 +103,7 @@ func (r *Roll) kickOne(ctx context.Context, k Kick) (EndResult, error) {
 	}
 	res, err := r.engine.End(ctx, now, c)
 	if err == nil && res.Ended == 0 && !k.Session.IsZero() {
-		_, err = r.engine.Lookup(ctx, now, Ref{ID: k.Session}, Truth)
+		_, err = r.engine.Lookup(ctx, now, Ref{ID: k.Session}, ViewerAdmin)
 	}
 	return res, err
 }
@@ -127,7 +127,7 @@ func (k *Kick) query(limit int) SessionQuery {
 func (r *Roll) countKick(ctx context.Context, k Kick) (EndResult, error) {
 	now := r.clock.Now()
 	if !k.Session.IsZero() {
-		s, err := r.engine.Lookup(ctx, now, Ref{ID: k.Session}, Truth)
+		s, err := r.engine.Lookup(ctx, now, Ref{ID: k.Session}, ViewerAdmin)
 		if err != nil || s.End != nil {
 			return EndResult{}, err
 		}
@@ -150,7 +150,7 @@ func (r *Roll) countKick(ctx context.Context, k Kick) (EndResult, error) {
 		}
 	}
 	if !k.Except.IsZero() {
-		if s, err := r.engine.Lookup(ctx, now, Ref{ID: k.Except}, Truth); err == nil && s.End == nil && s.User == k.User {
+		if s, err := r.engine.Lookup(ctx, now, Ref{ID: k.Except}, ViewerAdmin); err == nil && s.End == nil && s.User == k.User {
 			res.Ended--
 		}
 	}

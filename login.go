@@ -125,7 +125,7 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 	hash, _ := HashToken(token)
 	random := newSecret()
 	now := r.clock.Now()
-	b := Begin{
+	b := StartSession{
 		Session: Session{
 			User: l.User, Kind: l.Kind, Name: l.Name, App: l.App, Device: l.Device, DeviceID: l.DeviceID,
 			IP: l.IP.Unmap(), UserAgent: l.UserAgent, Attrs: l.Attrs,
@@ -145,7 +145,7 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 			Nonce:   nonce,
 		}
 	}
-	begun, err := r.engine.Begin(ctx, now, b)
+	begun, err := r.engine.StartSession(ctx, now, b)
 	if err != nil {
 		return LoggedIn{}, err
 	}
@@ -162,7 +162,7 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 func (r *Roll) replayedToken(ctx context.Context, user string, nonce [32]byte) (string, error) {
 	token := r.newToken(user, nonce)
 	hash, _ := HashToken(token)
-	s, err := r.engine.Lookup(ctx, r.clock.Now(), Ref{Token: &hash}, Truth)
+	s, err := r.engine.Lookup(ctx, r.clock.Now(), Ref{Token: &hash}, ViewerAdmin)
 	switch {
 	case CodeOf(err) == CodeNotFound:
 		return "", &Error{
@@ -277,7 +277,7 @@ func (r *Roll) Verify(ctx context.Context, ref SessionRef) (Session, error) {
 		}
 		viewer := r.viewer
 		if e.Token != nil {
-			viewer = Truth
+			viewer = ViewerAdmin
 		}
 		s, err := r.engine.Lookup(ctx, r.clock.Now(), e, viewer)
 		if CodeOf(err) == CodeNotFound {

@@ -34,6 +34,6 @@ type Viewer uint8
 
 // The two viewers.
 const (
-	Truth  Viewer = iota // sees invisible users as they are
-	Public               // sees them as offline
+	ViewerAdmin  Viewer = iota // sees invisible users as they are
+	ViewerPublic               // sees them as offline
 )

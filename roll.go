@@ -81,16 +81,16 @@ type Roll struct {
 
 // service is what all views of a Roll share.
 type service struct {
-	engine   Engine
-	clock    Clock
-	secret   []byte
-	macs     sync.Pool // of hash.Hash keyed with the secret
-	policies atomic.Pointer[Policies]
-	opts     Options
-	life     *lifetime
-	away     departedDays
-	ticked   chan struct{} // closed when the ticking goroutine has ended
-	tickErr  atomic.Pointer[error]
+	engine    Engine
+	clock     Clock
+	secret    []byte
+	macs      sync.Pool // of hash.Hash keyed with the secret
+	policies  atomic.Pointer[Policies]
+	opts      Options
+	life      *lifetime
+	offloaded offloadedDays
+	ticked    chan struct{} // closed when the ticking goroutine has ended
+	tickErr   atomic.Pointer[error]
 
 	otherVisits atomic.Int64 // calls of Visit whose name was one too many
 }
@@ -121,7 +121,7 @@ func New(engine Engine, o Options) (*Roll, error) {
 	if err := engine.Configure(s.life, settings); err != nil {
 		return nil, err
 	}
-	r := &Roll{service: s, viewer: Truth}
+	r := &Roll{service: s, viewer: ViewerAdmin}
 	if !system {
 		close(s.ticked)
 		return r, nil

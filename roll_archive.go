@@ -15,8 +15,8 @@ type Locator interface {
 	AllHot(ctx context.Context, user, kind string, d DayRange) (bool, error)
 }
 
-// knowDeparted is how long the archive's list of departed days is taken to hold.
-const knowDeparted = 10 * time.Second
+// offloadedListTTL is how long the archive's list of departed days is taken to hold.
+const offloadedListTTL = 10 * time.Second
 
 // The first and the last month there can be.
 const (
@@ -28,13 +28,13 @@ const (
 // answered, if less well, without it.
 const archivePatience = 2 * time.Second
 
-// departedDays is the archive's list of days that left the hot store, and when it
+// offloadedDays is the archive's list of days that left the hot store, and when it
 // was read.
-type departedDays struct {
+type offloadedDays struct {
 	mu    sync.Mutex
 	days  map[kindDay]bool
 	dates map[Day]bool // of any kind
-	list  []Departure
+	list  []OffloadedDay
 	read  time.Time // zero for never
 	err   error     // why it could not be read the last time
 	tried time.Time
@@ -45,22 +45,22 @@ type kindDay struct {
 	day  Day
 }
 
-// departed returns the days that have left, read anew if asked.
-func (r *Roll) departed(ctx context.Context, anew bool) (map[kindDay]bool, []Departure, error) {
-	d := &r.service.away
+// offloadedDays returns the days that have left, read anew if asked.
+func (r *Roll) offloadedDays(ctx context.Context, anew bool) (map[kindDay]bool, []OffloadedDay, error) {
+	d := &r.service.offloaded
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.refresh(ctx, r.opts.Archive, anew)
 	return d.days, d.list, err
 }
 
-// mayHaveDeparted returns the days of which some kind has left, as far as is known
+// mayHaveOffloaded returns the days of which some kind has left, as far as is known
 // without waiting long: none if the archive does not answer.
-func (r *Roll) mayHaveDeparted(ctx context.Context) map[Day]bool {
-	d := &r.service.away
+func (r *Roll) mayHaveOffloaded(ctx context.Context) map[Day]bool {
+	d := &r.service.offloaded
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.err != nil && time.Since(d.tried) <= knowDeparted {
+	if d.err != nil && time.Since(d.tried) <= offloadedListTTL {
 		return d.dates
 	}
 	ctx, stop := context.WithTimeout(ctx, archivePatience)
@@ -69,14 +69,14 @@ func (r *Roll) mayHaveDeparted(ctx context.Context) map[Day]bool {
 	return d.dates
 }
 
-func (d *departedDays) refresh(ctx context.Context, from Archive, anew bool) error {
+func (d *offloadedDays) refresh(ctx context.Context, from Archive, anew bool) error {
 	now := time.Now()
-	if !anew && !d.read.IsZero() && now.Sub(d.read) <= knowDeparted {
+	if !anew && !d.read.IsZero() && now.Sub(d.read) <= offloadedListTTL {
 		return nil
 	}
-	list, err := from.Departed(ctx)
+	list, err := from.OffloadedDays(ctx)
 	if d.err, d.tried = err, now; err != nil {
-		return noArchive(err)
+		return archiveUnavailable(err)
 	}
 	d.days, d.dates = make(map[kindDay]bool, len(list)), make(map[Day]bool)
 	for _, x := range list {
@@ -87,7 +87,7 @@ func (d *departedDays) refresh(ctx context.Context, from Archive, anew bool) err
 	return nil
 }
 
-func noArchive(err error) error {
+func archiveUnavailable(err error) error {
 	return ArchiveAway("the archive does not answer, and has days that this is about", err)
 }
 
@@ -124,29 +124,29 @@ func (r *Roll) withArchived(ctx context.Context, user, kind string, d DayRange, 
 	}
 	rows, err := r.opts.Archive.User(ctx, user, kind, max(firstMonth, MonthOf(d.From)), min(lastMonth, MonthOf(d.To)))
 	if err != nil {
-		return nil, noArchive(err)
+		return nil, archiveUnavailable(err)
 	}
 	if len(rows) == 0 {
 		return hot, nil
 	}
-	known, _, err := r.departed(ctx, false)
+	known, _, err := r.offloadedDays(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	days, sure := unite(hot, rows, d, known)
+	days, sure := mergeArchived(hot, rows, d, known)
 	if !sure {
-		if known, _, err = r.departed(ctx, true); err != nil {
+		if known, _, err = r.offloadedDays(ctx, true); err != nil {
 			return nil, err
 		}
-		days, _ = unite(hot, rows, d, known)
+		days, _ = mergeArchived(hot, rows, d, known)
 	}
 	return days, nil
 }
 
-// unite adds the departed days of a range to those that are hot. It is not sure
+// mergeArchived adds the departed days of a range to those that are hot. It is not sure
 // if the archive has a day that is neither: it may have left since the list of
 // departed days was read.
-func unite(hot []Day, rows []MonthMap, d DayRange, departed map[kindDay]bool) (days []Day, sure bool) {
+func mergeArchived(hot []Day, rows []MonthMap, d DayRange, departed map[kindDay]bool) (days []Day, sure bool) {
 	days, sure = slices.Clone(hot), true
 	for _, row := range rows {
 		for _, day := range row.Month.Days(row.Days) {
@@ -170,7 +170,7 @@ func (r *Roll) span(ctx context.Context, kind string) (DayRange, bool, error) {
 	if err != nil || r.opts.Archive == nil {
 		return span, ok, err
 	}
-	_, list, err := r.departed(ctx, true)
+	_, list, err := r.offloadedDays(ctx, true)
 	if err != nil {
 		return span, ok, err
 	}
@@ -186,7 +186,7 @@ func (r *Roll) span(ctx context.Context, kind string) (DayRange, bool, error) {
 		if ok && d >= span.From {
 			break
 		}
-		some, err := r.anyone(ctx, kind, d)
+		some, err := r.anyoneMarked(ctx, kind, d)
 		if err != nil {
 			return span, ok, err
 		}
@@ -202,7 +202,7 @@ func (r *Roll) span(ctx context.Context, kind string) (DayRange, bool, error) {
 		if !ok || d <= span.To {
 			break
 		}
-		some, err := r.anyone(ctx, kind, d)
+		some, err := r.anyoneMarked(ctx, kind, d)
 		if err != nil {
 			return span, ok, err
 		}
@@ -214,19 +214,19 @@ func (r *Roll) span(ctx context.Context, kind string) (DayRange, bool, error) {
 	return span, ok, nil
 }
 
-// anyone reports whether anyone was there on a day.
-func (r *Roll) anyone(ctx context.Context, kind string, d Day) (bool, error) {
+// anyoneMarked reports whether anyone was there on a day.
+func (r *Roll) anyoneMarked(ctx context.Context, kind string, d Day) (bool, error) {
 	figures, err := r.engine.Series(ctx, SeriesQuery{Range: DayRange{From: d, To: d}, Kind: kind, MAU: MAU28})
 	return err == nil && figures[0].DAU > 0, err
 }
 
-// standing tells marks that stand in the archive from those that the engine has to
+// splitStanding tells marks that stand in the archive from those that the engine has to
 // be given. If the archive does not answer soon, that is all of them.
-func (r *Roll) standing(ctx context.Context, marks []Mark) (others []Mark, standing int) {
+func (r *Roll) splitStanding(ctx context.Context, marks []Mark) (others []Mark, standing int) {
 	if r.opts.Archive == nil || len(marks) == 0 {
 		return marks, 0
 	}
-	dates := r.mayHaveDeparted(ctx)
+	dates := r.mayHaveOffloaded(ctx)
 	var old []Mark
 	for _, m := range marks {
 		if dates[m.Day] {
@@ -284,8 +284,8 @@ func (r *Roll) withKinds(ctx context.Context, marks []Mark) ([]Mark, error) {
 	return out, nil
 }
 
-// ofKinds is withKinds without repetitions.
-func (r *Roll) ofKinds(ctx context.Context, marks []Mark) ([]Mark, error) {
+// distinctWithKinds is withKinds without repetitions.
+func (r *Roll) distinctWithKinds(ctx context.Context, marks []Mark) ([]Mark, error) {
 	out, err := r.withKinds(ctx, marks)
 	met := make(map[Mark]bool, len(out))
 	return slices.DeleteFunc(out, func(m Mark) bool {
@@ -302,25 +302,25 @@ func (r *Roll) erase(ctx context.Context, user string) error {
 		return r.engine.Erase(ctx, r.clock.Now(), user, r.banKey(user))
 	}
 	if err := r.opts.Archive.EraseUser(ctx, user); err != nil {
-		return noArchive(err)
+		return archiveUnavailable(err)
 	}
 	if err := r.engine.Erase(ctx, r.clock.Now(), user, r.banKey(user)); err != nil {
 		return err
 	}
 	if err := r.opts.Archive.EraseUser(ctx, user); err != nil {
-		return noArchive(err)
+		return archiveUnavailable(err)
 	}
 	return nil
 }
 
 // addArchived adds to a dossier the days that have left.
-func (r *Roll) addArchived(ctx context.Context, d *Dossier) error {
+func (r *Roll) addArchived(ctx context.Context, d *UserSnapshot) error {
 	if r.opts.Archive == nil {
 		return &Error{Code: CodeUnavailable, Detail: "days have left for an archive, and none is configured"}
 	}
 	rows, err := r.opts.Archive.User(ctx, d.User, "", firstMonth, lastMonth)
 	if err != nil {
-		return noArchive(err)
+		return archiveUnavailable(err)
 	}
 	byKind := make(map[string][]MonthMap)
 	for _, row := range rows {
@@ -328,7 +328,7 @@ func (r *Roll) addArchived(ctx context.Context, d *Dossier) error {
 	}
 	whole := DayRange{From: firstMonth.Day(1), To: lastMonth.Day(31)}
 	for _, anew := range []bool{false, true} {
-		known, _, err := r.departed(ctx, anew)
+		known, _, err := r.offloadedDays(ctx, anew)
 		if err != nil {
 			return err
 		}
@@ -337,7 +337,7 @@ func (r *Roll) addArchived(ctx context.Context, d *Dossier) error {
 			all[kind] = days
 		}
 		for kind, some := range byKind {
-			days, ok := unite(d.Days[kind], some, whole, known)
+			days, ok := mergeArchived(d.Days[kind], some, whole, known)
 			sure = sure && ok
 			if len(days) > 0 {
 				all[kind] = days

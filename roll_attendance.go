@@ -30,7 +30,7 @@ func (r *Roll) mark(ctx context.Context, marks []Mark, anyAge bool) (marked, alr
 		if err := r.validateMarks(marks, anyAge); err != nil {
 			return err
 		}
-		others, standing := r.standing(ctx, marks)
+		others, standing := r.splitStanding(ctx, marks)
 		marked, already, err = r.engine.Mark(ctx, r.clock.Now(), others)
 		already += standing
 		return err

@@ -90,7 +90,7 @@ func (r *Roll) OnlineCount(ctx context.Context, window time.Duration) (int, erro
 
 // KnownCount returns how many users have a last-seen time.
 func (r *Roll) KnownCount(ctx context.Context) (int, error) {
-	return observe(r, "known_count", func() (int, error) { return r.engine.Known(ctx, r.clock.Now(), r.viewer) })
+	return observe(r, "known_count", func() (int, error) { return r.engine.CountKnown(ctx, r.clock.Now(), r.viewer) })
 }
 
 // Online lists the users online for a window, last seen first.

@@ -14,9 +14,9 @@ const importSlack = 2 * time.Second
 // Export calls visit with a dossier of each user of whom anything is known; see
 // [Transfer]. Days that have left for the archive are in it too. An error of visit
 // ends it and is returned as it is.
-func (r *Roll) Export(ctx context.Context, visit func(Dossier) error) error {
+func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error {
 	return r.do("export", func() error {
-		return r.engine.Export(ctx, r.clock.Now(), func(d Dossier) error {
+		return r.engine.Export(ctx, r.clock.Now(), func(d UserSnapshot) error {
 			if d.Archived {
 				if err := r.addArchived(ctx, &d); err != nil {
 					return err
@@ -30,7 +30,7 @@ func (r *Roll) Export(ctx context.Context, visit func(Dossier) error) error {
 	})
 }
 
-// Import enters up to MaxDossiers dossiers of users of whom nothing is known
+// Import enters up to MaxSnapshots dossiers of users of whom nothing is known
 // yet; see [Transfer]. Each is held to the rules that logins, marks and all
 // else are held to; the first that breaks one is refused with
 // CodeInvalidArgument, before anything is entered. Times may be up to 2 s in the
@@ -39,10 +39,10 @@ func (r *Roll) Export(ctx context.Context, visit func(Dossier) error) error {
 // A user's ban is entered under the Roll's own secret, whatever secret it was
 // kept under before; one of an erased user holds only under the secret it was
 // made with, see [Roll.SecretID].
-func (r *Roll) Import(ctx context.Context, dossiers ...Dossier) error {
+func (r *Roll) Import(ctx context.Context, dossiers ...UserSnapshot) error {
 	return r.do("import", func() error {
-		if len(dossiers) > MaxDossiers {
-			return Invalid("dossiers", "holds %d entries, the limit is %d", len(dossiers), MaxDossiers)
+		if len(dossiers) > MaxSnapshots {
+			return Invalid("dossiers", "holds %d entries, the limit is %d", len(dossiers), MaxSnapshots)
 		}
 		now := r.clock.Now()
 		latest := now.Add(importSlack)

@@ -38,7 +38,7 @@ func (r *Roll) splitToday(ctx context.Context, marks []Mark) (fresh, old []Mark)
 			old = append(old, m)
 		}
 	}
-	if len(fresh) > 0 && r.mayHaveDeparted(ctx)[today] {
+	if len(fresh) > 0 && r.mayHaveOffloaded(ctx)[today] {
 		return nil, marks
 	}
 	return fresh, old
@@ -58,12 +58,12 @@ func (r *Roll) unmarkOld(ctx context.Context, marks []Mark) (n int, err error) {
 		}
 		return any, err
 	}
-	if marks, err = r.ofKinds(ctx, marks); err != nil {
+	if marks, err = r.distinctWithKinds(ctx, marks); err != nil {
 		return 0, err
 	}
 	archived := func() (any bool, err error) {
 		if any, err = count(r.opts.Archive.Unmark(ctx, marks)); err != nil {
-			err = noArchive(err)
+			err = archiveUnavailable(err)
 		}
 		return any, err
 	}

@@ -22,7 +22,7 @@ func (r *Roll) userSummary(ctx context.Context, user string) (UserSummary, error
 		return sum, err
 	}
 	sum.User = u
-	if r.viewer == Public {
+	if r.viewer == ViewerPublic {
 		sum.Invisible = false
 	}
 	status, err := r.engine.Status(ctx, now, r.opts.Window, []string{user}, r.viewer)

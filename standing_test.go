@@ -35,8 +35,8 @@ type leftOn struct {
 	kind string
 }
 
-func (a *leftOn) Departed(context.Context) ([]rollcall.Departure, error) {
-	return []rollcall.Departure{{Kind: a.kind, Day: a.day}}, nil
+func (a *leftOn) OffloadedDays(context.Context) ([]rollcall.OffloadedDay, error) {
+	return []rollcall.OffloadedDay{{Kind: a.kind, Day: a.day}}, nil
 }
 
 func (a *leftOn) Marked(_ context.Context, marks []rollcall.Mark) ([]bool, error) {

@@ -7,7 +7,7 @@ type Stats struct {
 	Engine     string // "local", "redis"
 	Partitions int
 	Users      int // that the engine has a place for; at least Known
-	Known      int // with a last-seen time
+	CountKnown int // with a last-seen time
 	Sessions   int // live
 	Friends    int // directed edges
 	Bans       int

@@ -73,7 +73,7 @@ everything=(./redis ./e2e ./archive ./local ./...)
 # The race detector makes code five to ten times as slow and needs a build of its
 # own. It watches whole packages that are called by many at once, and of those that
 # start goroutines of their own the tests beside which others run.
-meeting=(./httpapi ./internal/journal ./internal/faultproxy ./internal/recall .)
+meeting=(./httpapi ./internal/journal ./internal/faultproxy ./internal/coldcache .)
 starting=(./local ./redis ./archive ./history ./transfer)
 
 # sequential are the tests of those packages that it does not watch.

@@ -47,7 +47,7 @@ func newHolder() string { return rand.Text() }
 
 // claim locks the directory for a holder; nil if another has it locked, or where
 // files cannot be locked.
-func (l *DepartureLog) claim(holder string) (*claim, error) {
+func (l *OffloadLog) claim(holder string) (*claim, error) {
 	file, err := os.OpenFile(filepath.Join(l.dir, claimName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, logFailed("cannot be claimed", err)
@@ -96,11 +96,11 @@ func (c *claim) close() error {
 // acquire takes the lease, also from a dead process with the same log of departures.
 // The caller closes the claim after it has given the lease up.
 func (r *Runner) acquire(ctx context.Context) (*Lease, *claim, error) {
-	if r.opts.Departures == nil {
+	if r.opts.OffloadLog == nil {
 		l, err := r.db.Acquire(ctx, r.opts.Name, r.opts.Lease)
 		return l, nil, err
 	}
-	c, err := r.opts.Departures.claim(r.holder)
+	c, err := r.opts.OffloadLog.claim(r.holder)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,16 +21,16 @@ func dieHolding(t *testing.T, r *Runner) {
 	require.NoError(t, c.close())
 }
 
-func claimant(t *testing.T, db *DB, log *DepartureLog) *Runner {
+func claimant(t *testing.T, db *DB, log *OffloadLog) *Runner {
 	t.Helper()
-	r, err := NewRunner(db, newHotStore(), RunnerOptions{Departures: log, Lease: time.Hour})
+	r, err := NewRunner(db, newHotStore(), RunnerOptions{OffloadLog: log, Lease: time.Hour})
 	require.NoError(t, err)
 	return r
 }
 
-func departureLog(t *testing.T, dir string) *DepartureLog {
+func departureLog(t *testing.T, dir string) *OffloadLog {
 	t.Helper()
-	log, err := OpenDepartureLog(dir)
+	log, err := OpenOffloadLog(dir)
 	require.NoError(t, err)
 	return log
 }

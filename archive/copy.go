@@ -57,7 +57,7 @@ func (j *job) copyBatch(ctx context.Context, cursor string, differ differing, wr
 	j.step("copy")
 	err = j.lease.Copy(ctx, func(ctx context.Context) (_ []Change, err error) {
 		j.step("changed")
-		found, next, err = j.engine.Changed(ctx, cursor, j.opts.Batch)
+		found, next, err = j.engine.ListDirty(ctx, cursor, j.opts.Batch)
 		changes = j.changes(found)
 		j.step("merge")
 		return changes, err
@@ -79,7 +79,7 @@ func (j *job) copyBatch(ctx context.Context, cursor string, differ differing, wr
 			}
 		}
 		j.step("settle")
-		unsettled, err = j.engine.Settle(ctx, stand)
+		unsettled, err = j.engine.ClearDirty(ctx, stand)
 		j.step("settled")
 		return err
 	})
@@ -96,7 +96,7 @@ func (j *job) copyBatch(ctx context.Context, cursor string, differ differing, wr
 func (j *job) changes(maps []rollcall.MonthMap) []Change {
 	changes := make([]Change, len(maps))
 	for i, m := range maps {
-		changes[i] = Change{Row: Row(m), Hot: m.Month.Mask() &^ j.departed[kindMonth{m.Kind, m.Month}]}
+		changes[i] = Change{Row: Row(m), Hot: m.Month.Mask() &^ j.offloaded[kindMonth{m.Kind, m.Month}]}
 	}
 	return changes
 }

@@ -16,8 +16,8 @@ var (
 	ErrRunEnded = errors.New("the run is not under way")
 	// ErrDiffers: rows do not read back as they were written.
 	ErrDiffers = errors.New("rows differ from what was written")
-	// ErrDeparted: a change calls a day hot that has left the hot store.
-	ErrDeparted = errors.New("the day has departed")
+	// ErrOffloaded: a change calls a day hot that has left the hot store.
+	ErrOffloaded = errors.New("the day has departed")
 )
 
 // unavailable words a failure of the database. Errors that are Rollcall's own

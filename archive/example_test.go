@@ -24,7 +24,7 @@ func Example() {
 		panic(err)
 	}
 	defer db.Close()
-	log, err := archive.OpenDepartureLog(filepath.Join(dir, "departed"))
+	log, err := archive.OpenOffloadLog(filepath.Join(dir, "departed"))
 	if err != nil {
 		panic(err)
 	}
@@ -34,7 +34,7 @@ func Example() {
 	}
 	defer engine.Close()
 	clock := rollcall.NewManualClock(time.Date(2026, 2, 3, 12, 0, 0, 0, time.UTC))
-	roll, err := rollcall.New(engine, rollcall.Options{Clock: clock, Archive: &archive.Port{DB: db, Departures: log}})
+	roll, err := rollcall.New(engine, rollcall.Options{Clock: clock, Archive: &archive.Adapter{DB: db, OffloadLog: log}})
 	if err != nil {
 		panic(err)
 	}
@@ -44,7 +44,7 @@ func Example() {
 	if _, _, err := roll.ImportMarks(ctx, rollcall.Mark{User: "alice", Day: long}, rollcall.Mark{User: "alice", Day: roll.Today()}); err != nil {
 		panic(err)
 	}
-	runner, err := archive.NewRunner(db, engine, archive.RunnerOptions{Clock: clock, Departures: log})
+	runner, err := archive.NewRunner(db, engine, archive.RunnerOptions{Clock: clock, OffloadLog: log})
 	if err != nil {
 		panic(err)
 	}

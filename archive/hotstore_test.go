@@ -74,7 +74,7 @@ func (h *hotStore) mapOf(r Row) uint32 {
 
 func cursorOf(r Row) string { return fmt.Sprintf("%s\x00%d\x00%s", r.Kind, r.Month, r.User) }
 
-func (h *hotStore) Changed(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
+func (h *hotStore) ListDirty(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -97,7 +97,7 @@ func (h *hotStore) Changed(ctx context.Context, cursor string, limit int) ([]rol
 	return found, "", nil
 }
 
-func (h *hotStore) Settle(_ context.Context, all []rollcall.MonthMap) (unsettled int, err error) {
+func (h *hotStore) ClearDirty(_ context.Context, all []rollcall.MonthMap) (unsettled int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range all {
@@ -113,23 +113,23 @@ func (h *hotStore) Settle(_ context.Context, all []rollcall.MonthMap) (unsettled
 	return unsettled, nil
 }
 
-func (h *hotStore) HotDays(context.Context) ([]Departure, error) {
+func (h *hotStore) HotDays(context.Context) ([]OffloadedDay, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	users := map[Departure]int{}
+	users := map[OffloadedDay]int{}
 	for m := range h.marks {
-		users[Departure{Kind: m.Kind, Day: m.Day}]++
+		users[OffloadedDay{Kind: m.Kind, Day: m.Day}]++
 	}
-	var days []Departure
+	var days []OffloadedDay
 	for d, n := range users {
 		d.Users = n
 		days = append(days, d)
 	}
-	slices.SortFunc(days, func(a, b Departure) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Day, b.Day)) })
+	slices.SortFunc(days, func(a, b OffloadedDay) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Day, b.Day)) })
 	return days, nil
 }
 
-func (h *hotStore) Depart(_ context.Context, kind string, day rollcall.Day) (users int, left bool, err error) {
+func (h *hotStore) Offload(_ context.Context, kind string, day rollcall.Day) (users int, left bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	left = true
@@ -154,7 +154,7 @@ func (h *hotStore) Depart(_ context.Context, kind string, day rollcall.Day) (use
 	return users, left, nil
 }
 
-func (h *hotStore) Readmit(_ context.Context, all []rollcall.MonthMap) error {
+func (h *hotStore) Restore(_ context.Context, all []rollcall.MonthMap) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range all {
@@ -173,8 +173,8 @@ func (h *hotStore) Announce(_ context.Context, now time.Time, run rollcall.Archi
 	return nil
 }
 
-// Recopy implements [rollcall.Archival].
-func (h *hotStore) Recopy(_ context.Context, kind string, day rollcall.Day) error {
+// MarkDirty implements [rollcall.Archival].
+func (h *hotStore) MarkDirty(_ context.Context, kind string, day rollcall.Day) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for m := range h.marks {
@@ -185,5 +185,5 @@ func (h *hotStore) Recopy(_ context.Context, kind string, day rollcall.Day) erro
 	return nil
 }
 
-// Conclude implements [rollcall.Archival].
-func (h *hotStore) Conclude(context.Context, string, rollcall.DayRange) error { return nil }
+// FinalizeFigures implements [rollcall.Archival].
+func (h *hotStore) FinalizeFigures(context.Context, string, rollcall.DayRange) error { return nil }

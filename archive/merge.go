@@ -12,7 +12,7 @@ import (
 // a row gets what Days says, of all others it keeps what it has and gets what
 // Days adds. Rows without a day left are deleted. Up to [MaxChanges], no row
 // twice; all of them are written or none, and a repetition changes nothing. A
-// day that has departed cannot be hot: CodeConflict and [ErrDeparted].
+// day that has departed cannot be hot: CodeConflict and [ErrOffloaded].
 func (l *Lease) Merge(ctx context.Context, changes []Change) error {
 	parts, err := chunks(changes)
 	if err != nil || len(parts) == 0 {
@@ -71,7 +71,7 @@ func (l *Lease) ConfirmSome(ctx context.Context, changes []Change, then func(ctx
 func mergeAll(s session, parts []chunk) error {
 	for i, part := range parts {
 		if i == 0 || part.kind() != parts[i-1].kind() || part.month() != parts[i-1].month() {
-			if err := refuseDeparted(s, parts[i:]); err != nil {
+			if err := refuseOffloaded(s, parts[i:]); err != nil {
 				return err
 			}
 		}
@@ -82,10 +82,10 @@ func mergeAll(s session, parts []chunk) error {
 	return nil
 }
 
-// refuseDeparted checks the changes of the kind and month that come first.
-func refuseDeparted(s session, parts []chunk) error {
+// refuseOffloaded checks the changes of the kind and month that come first.
+func refuseOffloaded(s session, parts []chunk) error {
 	kind, month := parts[0].kind(), parts[0].month()
-	departed, err := departedIn(s, kind, month)
+	departed, err := offloadedIn(s, kind, month)
 	if err != nil || departed == 0 {
 		return err
 	}
@@ -95,15 +95,15 @@ func refuseDeparted(s session, parts []chunk) error {
 		}
 		for _, c := range part {
 			if wrong := month.Days(c.Hot & departed); len(wrong) > 0 {
-				return conflict(fmt.Sprintf("%s of kind %q has left the hot store and cannot be hot", wrong[0], kind), ErrDeparted)
+				return conflict(fmt.Sprintf("%s of kind %q has left the hot store and cannot be hot", wrong[0], kind), ErrOffloaded)
 			}
 		}
 	}
 	return nil
 }
 
-// departedIn returns the days of a kind and month that have left the hot store.
-func departedIn(s session, kind string, month Month) (departed uint32, err error) {
+// offloadedIn returns the days of a kind and month that have left the hot store.
+func offloadedIn(s session, kind string, month Month) (departed uint32, err error) {
 	err = s.query(func(rows *sql.Rows) error {
 		var day int
 		err := rows.Scan(&day)

@@ -33,11 +33,11 @@ func (r *Runner) Restore(ctx context.Context, days rollcall.DayRange) (Restored,
 }
 
 func (r *Runner) restore(ctx context.Context, l *Lease, days rollcall.DayRange, done *Restored) error {
-	list, err := r.db.Departed(ctx)
+	list, err := r.db.OffloadedDays(ctx)
 	if err != nil {
 		return err
 	}
-	months := make(map[kindMonth][]Departure)
+	months := make(map[kindMonth][]OffloadedDay)
 	for _, d := range list {
 		if days.From <= d.Day && d.Day <= days.To {
 			m := kindMonth{d.Kind, MonthOf(d.Day)}
@@ -62,14 +62,14 @@ func (r *Runner) restore(ctx context.Context, l *Lease, days rollcall.DayRange, 
 
 // restoreMonth reads days of a kind and month back, counts them, and only then
 // notes that they are back.
-func (r *Runner) restoreMonth(ctx context.Context, l *Lease, m kindMonth, days []Departure) (rows int, err error) {
+func (r *Runner) restoreMonth(ctx context.Context, l *Lease, m kindMonth, days []OffloadedDay) (rows int, err error) {
 	back := uint32(0)
 	for _, d := range days {
 		back |= Bit(d.Day)
 	}
 	for try := 1; ; try++ {
 		r.step("readmit")
-		if rows, err = r.readmit(ctx, l, m, back); err != nil {
+		if rows, err = r.restoreDays(ctx, l, m, back); err != nil {
 			return rows, err
 		}
 		r.step("count")
@@ -85,12 +85,12 @@ func (r *Runner) restoreMonth(ctx context.Context, l *Lease, m kindMonth, days [
 		}
 	}
 	r.step("return")
-	return rows, l.Return(ctx, days)
+	return rows, l.Restore(ctx, days)
 }
 
-// readmit reads the rows of a kind and month back. While a page is on its way
+// restoreDays reads the rows of a kind and month back. While a page is on its way
 // nobody takes marks back or erases users, see [rollcall.Archive].
-func (r *Runner) readmit(ctx context.Context, l *Lease, m kindMonth, back uint32) (rows int, err error) {
+func (r *Runner) restoreDays(ctx context.Context, l *Lease, m kindMonth, back uint32) (rows int, err error) {
 	for last, more := "", true; more; {
 		err := l.write(ctx, func(s session) error {
 			page, err := pageOf(s, m.kind, m.month, last, make([]Row, 0, pageRows))
@@ -111,7 +111,7 @@ func (r *Runner) readmit(ctx context.Context, l *Lease, m kindMonth, back uint32
 				return nil
 			}
 			r.step("page")
-			return r.engine.Readmit(s.ctx, found)
+			return r.engine.Restore(s.ctx, found)
 		})
 		if err != nil {
 			return rows, err
@@ -122,7 +122,7 @@ func (r *Runner) readmit(ctx context.Context, l *Lease, m kindMonth, back uint32
 
 // missing compares how many users the archive and the hot store have on days
 // that were read back; the hot store may have more, by late marks.
-func (r *Runner) missing(ctx context.Context, m kindMonth, days []Departure, back uint32) (wrong, err error) {
+func (r *Runner) missing(ctx context.Context, m kindMonth, days []OffloadedDay, back uint32) (wrong, err error) {
 	has := make(map[rollcall.Day]int)
 	err = r.db.Each(ctx, m.kind, m.month, func(row Row) error {
 		for set := row.Days & back; set != 0; set &= set - 1 {

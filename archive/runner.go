@@ -60,12 +60,12 @@ func (r *Runner) Run(ctx context.Context) (Run, error) {
 // job is one run under way.
 type job struct {
 	*Runner
-	lease    *Lease
-	claim    *claim
-	run      Run
-	rows     int64
-	departed map[kindMonth]uint32 // the days that have left
-	recopies int                  // see maxRecopies
+	lease     *Lease
+	claim     *claim
+	run       Run
+	rows      int64
+	offloaded map[kindMonth]uint32 // the days that have left
+	repeats   int                  // see maxRepeats
 }
 
 // kindMonth is what a file of rows would be called.
@@ -92,7 +92,7 @@ func (r *Runner) begin(ctx context.Context) (*job, error) {
 		return nil, err
 	}
 	r.opts.Logger.Info("archive run begun", "run", run.ID)
-	return &job{Runner: r, lease: l, claim: c, run: run, departed: make(map[kindMonth]uint32)}, nil
+	return &job{Runner: r, lease: l, claim: c, run: run, offloaded: make(map[kindMonth]uint32)}, nil
 }
 
 // finish does the run and ends it.
@@ -155,15 +155,15 @@ func (r *Runner) observe(run Run, own bool) {
 // work is what a run does.
 func (j *job) work(ctx context.Context) error {
 	j.step("departed")
-	list, err := j.db.Departed(ctx)
+	list, err := j.db.OffloadedDays(ctx)
 	if err != nil {
 		return err
 	}
 	for _, d := range list {
-		j.departed[kindMonth{d.Kind, MonthOf(d.Day)}] |= Bit(d.Day)
+		j.offloaded[kindMonth{d.Kind, MonthOf(d.Day)}] |= Bit(d.Day)
 	}
 	if err := j.copyAll(ctx); err != nil {
 		return err
 	}
-	return j.departAll(ctx)
+	return j.offloadAll(ctx)
 }

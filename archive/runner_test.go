@@ -92,7 +92,7 @@ func TestARunCopiesVerifiesAndDrops(t *testing.T) {
 		for d := range departed {
 			days[d.Day] = true
 		}
-		require.Len(t, days, status.Departed)
+		require.Len(t, days, status.Offloaded)
 		require.Equal(t, len(all(t.Context(), t, w.db)), status.Rows)
 	})
 }
@@ -306,7 +306,7 @@ func TestOneOfTwoRunnersRuns(t *testing.T) {
 
 func newRunnerOn(t *testing.T, db *DB, w *world) *Runner {
 	t.Helper()
-	r, err := NewRunner(db, w.hot, RunnerOptions{KeepHot: keepHot, Clock: w.clock, Departures: w.log})
+	r, err := NewRunner(db, w.hot, RunnerOptions{KeepHot: keepHot, Clock: w.clock, OffloadLog: w.log})
 	require.NoError(t, err)
 	return r
 }

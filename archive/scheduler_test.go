@@ -59,7 +59,7 @@ func scheduled(t *testing.T, w *world, db *DB, text string) (*Scheduler, *witnes
 		require.NoError(t, err)
 	}
 	seen := &witness{}
-	r, err := NewRunner(db, w.hot, RunnerOptions{KeepHot: keepHot, Clock: w.clock, Departures: w.log, Observer: seen})
+	r, err := NewRunner(db, w.hot, RunnerOptions{KeepHot: keepHot, Clock: w.clock, OffloadLog: w.log, Observer: seen})
 	require.NoError(t, err)
 	s := newScheduler(t.Context(), r, schedule, time.Millisecond)
 	t.Cleanup(s.Close)
@@ -156,7 +156,7 @@ func TestEveryServerLooksAndOneRuns(t *testing.T) {
 		for _, r := range runs {
 			rows += r.RowsWritten
 		}
-		require.Eventually(t, func() bool { m, _, err := w.hot.Changed(t.Context(), "", 1); return err == nil && len(m) == 0 }, patience, time.Millisecond, "all that changed is copied")
+		require.Eventually(t, func() bool { m, _, err := w.hot.ListDirty(t.Context(), "", 1); return err == nil && len(m) == 0 }, patience, time.Millisecond, "all that changed is copied")
 		require.LessOrEqual(t, rows, int64(3), "no row is copied twice")
 		w.requireWhole("run by one of three")
 	})
@@ -169,7 +169,7 @@ func TestALazyArchiveComesWhenItCan(t *testing.T) {
 		db, err := Open(t.Context(), dsn, Options{Lazy: true})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, db.Close()) })
-		_, err = db.Departed(t.Context())
+		_, err = db.OffloadedDays(t.Context())
 		requireCode(t, rollcall.CodeUnavailable, err)
 		requireCode(t, rollcall.CodeUnavailable, db.EraseUser(t.Context(), "u"))
 		require.NoError(t, server.Start(t.Context()))

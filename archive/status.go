@@ -12,7 +12,7 @@ type Status struct {
 	Completed *Run // the latest that completed; nil if none has
 	Rows      int  // user-months in the archive
 	Months    int  // that have rows, of all kinds
-	Departed  int  // days that left the hot store; one of several kinds counts once
+	Offloaded int  // days that left the hot store; one of several kinds counts once
 	// Oldest and Newest are the first and last of the departed days.
 	Oldest, Newest rollcall.Day
 }
@@ -44,7 +44,7 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 		s.Rows += m.Rows
 	}
 	s.Months = len(kept)
-	departed, err := db.Departed(ctx)
+	departed, err := db.OffloadedDays(ctx)
 	gone := make(map[rollcall.Day]bool)
 	for i, d := range departed {
 		if i == 0 {
@@ -53,6 +53,6 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 		s.Oldest, s.Newest = min(s.Oldest, d.Day), max(s.Newest, d.Day)
 		gone[d.Day] = true
 	}
-	s.Departed = len(gone)
+	s.Offloaded = len(gone)
 	return s, err
 }

@@ -16,7 +16,7 @@ func (db *DB) Marked(ctx context.Context, marks []rollcall.Mark) ([]bool, error)
 	found := make(map[Row]uint32, len(marks))
 	err = db.read(ctx, func(s session) error {
 		for _, part := range parts {
-			departed, err := departedIn(s, part.kind(), part.month())
+			departed, err := offloadedIn(s, part.kind(), part.month())
 			if err != nil {
 				return err
 			}
@@ -36,11 +36,11 @@ func (db *DB) Marked(ctx context.Context, marks []rollcall.Mark) ([]bool, error)
 	if err != nil {
 		return nil, err
 	}
-	return amongst(marks, found), nil
+	return givenIndex(marks, found), nil
 }
 
-// amongst says of each mark whether it is among the days of rows.
-func amongst(marks []rollcall.Mark, rows map[Row]uint32) []bool {
+// givenIndex says of each mark whether it is among the days of rows.
+func givenIndex(marks []rollcall.Mark, rows map[Row]uint32) []bool {
 	out := make([]bool, len(marks))
 	for i, m := range marks {
 		out[i] = rows[Row{User: m.User, Kind: m.Kind, Month: MonthOf(m.Day)}]&Bit(m.Day) != 0
@@ -70,7 +70,7 @@ func (db *DB) Unmark(ctx context.Context, marks []rollcall.Mark) ([]bool, error)
 	if err != nil {
 		return nil, err
 	}
-	return amongst(marks, taken), nil
+	return givenIndex(marks, taken), nil
 }
 
 // unmarking returns changes whose Hot days are those to be taken back.
@@ -91,7 +91,7 @@ func unmarking(marks []rollcall.Mark) ([]chunk, error) {
 
 // unmark takes the days back that are Hot in a chunk, and notes which there were.
 func unmark(s session, part chunk, taken map[Row]uint32) error {
-	departed, err := departedIn(s, part.kind(), part.month())
+	departed, err := offloadedIn(s, part.kind(), part.month())
 	if err != nil || departed == 0 {
 		return err
 	}

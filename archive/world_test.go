@@ -23,10 +23,10 @@ import (
 type world struct {
 	t     testing.TB
 	db    *DB
-	port  *Port
+	port  *Adapter
 	hot   *hotStore
 	clock *rollcall.ManualClock
-	log   *DepartureLog
+	log   *OffloadLog
 
 	mu    sync.Mutex
 	truth map[rollcall.Mark]bool
@@ -37,11 +37,11 @@ const keepHot = 10
 
 func newWorld(t testing.TB, db *DB) *world {
 	t.Helper()
-	log, err := OpenDepartureLog(filepath.Join(t.TempDir(), "departed"))
+	log, err := OpenOffloadLog(filepath.Join(t.TempDir(), "departed"))
 	require.NoError(t, err)
 	log.unsynced = true
 	w := &world{t: t, db: db, clock: &rollcall.ManualClock{}, log: log}
-	w.port = &Port{DB: db, Departures: log}
+	w.port = &Adapter{DB: db, OffloadLog: log}
 	w.clear()
 	return w
 }
@@ -69,7 +69,7 @@ func (w *world) clear() {
 }
 
 func (w *world) runner(step func(name string)) *Runner {
-	r, err := NewRunner(w.db, w.hot, RunnerOptions{KeepHot: keepHot, Batch: 3, Clock: w.clock, Departures: w.log, Lease: time.Minute})
+	r, err := NewRunner(w.db, w.hot, RunnerOptions{KeepHot: keepHot, Batch: 3, Clock: w.clock, OffloadLog: w.log, Lease: time.Minute})
 	require.NoError(w.t, err)
 	if step != nil {
 		r.abreast = 1 // so that there is a step between any two days
@@ -124,17 +124,17 @@ func (w *world) erase(user string) {
 }
 
 // archived returns the marks of the archive, and the days that have departed.
-func (w *world) archived() (marks map[rollcall.Mark]bool, departed map[Departure]bool) {
-	marks, departed = map[rollcall.Mark]bool{}, map[Departure]bool{}
+func (w *world) archived() (marks map[rollcall.Mark]bool, departed map[OffloadedDay]bool) {
+	marks, departed = map[rollcall.Mark]bool{}, map[OffloadedDay]bool{}
 	for r := range all(context.Background(), w.t, w.db) {
 		for _, d := range r.Month.Days(r.Days) {
 			marks[rollcall.Mark{User: r.User, Kind: r.Kind, Day: d}] = true
 		}
 	}
-	list, err := w.db.Departed(context.Background())
+	list, err := w.db.OffloadedDays(context.Background())
 	require.NoError(w.t, err)
 	for _, d := range list {
-		departed[Departure{Kind: d.Kind, Day: d.Day}] = true
+		departed[OffloadedDay{Kind: d.Kind, Day: d.Day}] = true
 	}
 	return marks, departed
 }
@@ -147,7 +147,7 @@ func (w *world) requireWhole(when string) {
 	defer w.mu.Unlock()
 	seen := w.hot.all()
 	for m := range archived {
-		if departed[Departure{Kind: m.Kind, Day: m.Day}] {
+		if departed[OffloadedDay{Kind: m.Kind, Day: m.Day}] {
 			seen[m] = true
 		}
 	}
@@ -167,7 +167,7 @@ func (w *world) requireSettled(when string) {
 	for d := range departed {
 		require.Less(w.t, d.Day, w.today(-keepHot), when)
 	}
-	maps, next, err := w.hot.Changed(context.Background(), "", 10)
+	maps, next, err := w.hot.ListDirty(context.Background(), "", 10)
 	require.NoError(w.t, err)
 	require.Empty(w.t, maps, when)
 	require.Empty(w.t, next, when)
@@ -184,7 +184,7 @@ func (w *world) requireLogged(when string) {
 	_, departed := w.archived()
 	hot := w.hot.all()
 	for m := range w.truth {
-		if departed[Departure{Kind: m.Kind, Day: m.Day}] && !hot[m] {
+		if departed[OffloadedDay{Kind: m.Kind, Day: m.Day}] && !hot[m] {
 			require.Contains(w.t, logged, m, when)
 		}
 	}

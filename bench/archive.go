@@ -76,11 +76,11 @@ func archiveRuns(ctx context.Context, engine, database string, postgres *sqltest
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	log, err := archive.OpenDepartureLog(filepath.Join(dir, "departed"))
+	log, err := archive.OpenOffloadLog(filepath.Join(dir, "departed"))
 	if err != nil {
 		return nil, err
 	}
-	o := rollcall.Options{Archive: &archive.Port{DB: db, Departures: log}}
+	o := rollcall.Options{Archive: &archive.Adapter{DB: db, OffloadLog: log}}
 	var a archiving
 	var hot rollcall.Archival
 	if engine == "embedded" {
@@ -98,7 +98,7 @@ func archiveRuns(ctx context.Context, engine, database string, postgres *sqltest
 		defer func() { err = errors.Join(err, s.close()) }()
 		a.Roll, hot = s.Roll, s.engine
 	}
-	if a.runner, err = archive.NewRunner(db, hot, archive.RunnerOptions{KeepHot: hotDays, Departures: log}); err != nil {
+	if a.runner, err = archive.NewRunner(db, hot, archive.RunnerOptions{KeepHot: hotDays, OffloadLog: log}); err != nil {
 		return nil, err
 	}
 	a.today = a.Today()

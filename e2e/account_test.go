@@ -11,16 +11,16 @@ import (
 // acknowledged.
 type account struct {
 	user    string
-	live    map[string]seat   // by session id
-	ended   map[string]ending // by session id
+	live    map[string]deviceSlot // by session id
+	ended   map[string]ending     // by session id
 	banned  bool
 	friends map[string]bool
 	days    map[rollcall.Day]bool
 }
 
-// seat is a live session. Its token is not known if the login was never
+// deviceSlot is a live session. Its token is not known if the login was never
 // answered.
-type seat struct{ token, device, deviceID string }
+type deviceSlot struct{ token, device, deviceID string }
 
 // ending is a session that is over.
 type ending struct {
@@ -38,7 +38,7 @@ type login struct {
 
 func newAccount(user string) *account {
 	return &account{
-		user: user, live: map[string]seat{}, ended: map[string]ending{},
+		user: user, live: map[string]deviceSlot{}, ended: map[string]ending{},
 		friends: map[string]bool{}, days: map[rollcall.Day]bool{},
 	}
 }
@@ -53,14 +53,14 @@ func (a *account) clone() *account {
 // begin starts a session and ends the one of the same physical device.
 func (a *account) begin(l login, device, deviceID string) {
 	if deviceID != "" {
-		a.end(rollcall.CauseReplaced, func(_ string, s seat) bool { return s.deviceID == deviceID })
+		a.end(rollcall.CauseReplaced, func(_ string, s deviceSlot) bool { return s.deviceID == deviceID })
 	}
-	a.live[l.id] = seat{token: l.token, device: device, deviceID: deviceID}
+	a.live[l.id] = deviceSlot{token: l.token, device: device, deviceID: deviceID}
 	a.days[rollcall.DayOf(l.loginAt, time.UTC)] = true
 }
 
 // end ends the sessions for which goes holds.
-func (a *account) end(cause rollcall.Cause, goes func(id string, s seat) bool) {
+func (a *account) end(cause rollcall.Cause, goes func(id string, s deviceSlot) bool) {
 	for id, s := range a.live {
 		if goes(id, s) {
 			delete(a.live, id)
@@ -69,7 +69,7 @@ func (a *account) end(cause rollcall.Cause, goes func(id string, s seat) bool) {
 	}
 }
 
-func everySeat(string, seat) bool { return true }
+func everySeat(string, deviceSlot) bool { return true }
 
 // view is the part of an account that the server can be asked for.
 type view struct {

@@ -111,7 +111,7 @@ func TestCollegeMsg(t *testing.T) {
 			t.Run(zone, func(t *testing.T) {
 				location, err := time.LoadLocation(zone)
 				require.NoError(t, err)
-				slow := almanac{}
+				slow := referenceCalendar{}
 				for _, m := range messages {
 					slow.add(m.at.In(location).Format(time.DateOnly), m.user)
 				}

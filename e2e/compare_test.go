@@ -32,7 +32,7 @@ var (
 )
 
 // differ says in what two answers to a request differ, "" if in nothing.
-func differ(a ask, sides [2]*side, answers [2]answer) string {
+func differ(a ask, sides [2]*serverSide, answers [2]answer) string {
 	x, y := answers[0], answers[1]
 	if x.status != y.status {
 		return fmt.Sprintf("status %d and %d", x.status, y.status)
@@ -58,7 +58,7 @@ func differ(a ask, sides [2]*side, answers [2]answer) string {
 	return different("", left, right)
 }
 
-func header(s *side, a answer, name string) string {
+func header(s *serverSide, a answer, name string) string {
 	value := a.header.Get(name)
 	if label := s.labels[value]; label != "" {
 		return label
@@ -68,7 +68,7 @@ func header(s *side, a answer, name string) string {
 
 // shared replaces what a side calls things by names that both share, and times
 // that follow from others by how they do.
-func (s *side) shared(body any) any {
+func (s *serverSide) shared(body any) any {
 	switch v := body.(type) {
 	case string:
 		return s.sharedText(v)
@@ -105,7 +105,7 @@ func (s *side) shared(body any) any {
 	}
 }
 
-func (s *side) sharedText(text string) string {
+func (s *serverSide) sharedText(text string) string {
 	if label := s.labels[text]; label != "" {
 		return label
 	}

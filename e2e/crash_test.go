@@ -21,7 +21,7 @@ import (
 type worker struct {
 	chooser
 	accounts []*account
-	doubtful map[string]deed     // by user: asked for and not answered
+	doubtful map[string]action   // by user: asked for and not answered
 	asked    map[string]struct{} // ended sessions that were asked for after a restart
 	answered int
 	done     int // doubtful deeds that turned out to have happened
@@ -39,7 +39,7 @@ func newWorkers(seed uint64, day rollcall.Day) []*worker {
 	for i := range out {
 		w := &worker{
 			chooser:  chooser{rng: rand.New(rand.NewPCG(seed, uint64(i))), today: day},
-			doubtful: map[string]deed{}, asked: map[string]struct{}{},
+			doubtful: map[string]action{}, asked: map[string]struct{}{},
 		}
 		for j := range usersPerWorker {
 			w.accounts = append(w.accounts, newAccount(fmt.Sprintf("user-%d-%d", i, j)))
@@ -68,7 +68,7 @@ func (w *worker) storm(s *server) {
 }
 
 // note enters an answer into the account.
-func (w *worker) note(a *account, d deed, status int, body []byte) error {
+func (w *worker) note(a *account, d action, status int, body []byte) error {
 	if status != d.status {
 		return fmt.Errorf("%s: status %d instead of %d: %s", d, status, d.status, body)
 	}

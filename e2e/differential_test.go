@@ -35,7 +35,7 @@ var sharedSecret = strings.Repeat("5e", 32)
 // duel is two servers that are asked the same and must answer the same.
 type duel struct {
 	t      *testing.T
-	sides  [2]*side
+	sides  [2]*serverSide
 	script *script
 	steps  []string // the last ones
 	done   time.Time
@@ -190,7 +190,7 @@ func (d *duel) both(a ask) [2]answer {
 const maxPages = 1000
 
 // walk follows a list's cursor to the end, and returns all items as one answer.
-func (s *side) walk(a ask) (answer, error) {
+func (s *serverSide) walk(a ask) (answer, error) {
 	var out answer
 	var all, pages []any
 	path := a.path

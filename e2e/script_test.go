@@ -117,7 +117,7 @@ func (s *script) figures(query string) []ask {
 }
 
 // see learns from one side how much there is to name.
-func (s *script) see(one *side) {
+func (s *script) see(one *serverSide) {
 	s.counts, s.tokens = counts{len(one.sessions), len(one.keys), len(one.cursors)}, one.tokens
 }
 

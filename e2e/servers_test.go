@@ -293,7 +293,7 @@ func eventsAcross(f *fleet) {
 			<-t.done
 		}
 	}()
-	people := make([]*protagonist, 12)
+	people := make([]*scriptedUser, 12)
 	var all sync.WaitGroup
 	for i := range people {
 		p := newProtagonist(fmt.Sprint("user-", i), rand.New(rand.NewPCG(9, uint64(i))))

@@ -149,7 +149,7 @@ func statsPlausible(h *harness) {
 		h.NotEmpty(s.Engine)
 		h.Positive(s.Partitions)
 		h.GreaterOrEqual(s.Users, known)
-		h.Equal([]int{known, sessions, friends, bans}, []int{s.Known, s.Sessions, s.Friends, s.Bans})
+		h.Equal([]int{known, sessions, friends, bans}, []int{s.CountKnown, s.Sessions, s.Friends, s.Bans})
 		h.Empty(s.Refusing)
 		h.NotEmpty(s.Memory)
 		h.Positive(s.MemoryBytes())

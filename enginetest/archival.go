@@ -47,8 +47,8 @@ func longArchivalTests() []test {
 }
 
 // shelved begins again with an empty store and an archive.
-func (h *harness) shelved() *shelf {
-	s := newShelf()
+func (h *harness) shelved() *memoryArchive {
+	s := newMemoryArchive()
 	h.fresh(rollcall.Options{Archive: s})
 	return s
 }
@@ -57,7 +57,7 @@ func (h *harness) shelved() *shelf {
 func (h *harness) changed(limit int) []rollcall.MonthMap {
 	var out []rollcall.MonthMap
 	for cursor, steps := "", 0; ; steps++ {
-		page, next, err := h.engine.Changed(h.ctx, cursor, limit)
+		page, next, err := h.engine.ListDirty(h.ctx, cursor, limit)
 		h.NoError(err)
 		h.LessOrEqual(len(page), limit)
 		h.Less(steps, 100_000, "the walk ends")
@@ -82,36 +82,36 @@ func compareMaps(a, b rollcall.MonthMap) int {
 }
 
 // settle copies what changed to the shelf.
-func (h *harness) settle(s *shelf) {
+func (h *harness) settle(s *memoryArchive) {
 	maps := h.changed(50)
 	s.copy(maps)
-	n, err := h.engine.Settle(h.ctx, maps)
+	n, err := h.engine.ClearDirty(h.ctx, maps)
 	h.NoError(err)
 	h.Zero(n)
 	h.Empty(h.changed(50))
 }
 
 // depart lets a day go as a run of the archive does.
-func (h *harness) depart(s *shelf, kind string, day rollcall.Day) int {
-	h.NoError(h.engine.Conclude(h.ctx, kind, rollcall.DayRange{From: day, To: day}))
+func (h *harness) depart(s *memoryArchive, kind string, day rollcall.Day) int {
+	h.NoError(h.engine.FinalizeFigures(h.ctx, kind, rollcall.DayRange{From: day, To: day}))
 	s.note(kind, day, true)
-	n, left, err := h.engine.Depart(h.ctx, kind, day)
+	n, left, err := h.engine.Offload(h.ctx, kind, day)
 	h.NoError(err)
 	h.True(left)
 	return n
 }
 
 // readmit calls back all days that departed.
-func (h *harness) readmit(s *shelf) {
+func (h *harness) readmit(s *memoryArchive) {
 	for some := range slices.Chunk(s.listed(), 40) {
-		h.NoError(h.engine.Readmit(h.ctx, some))
+		h.NoError(h.engine.Restore(h.ctx, some))
 	}
 	for m := range maps.Clone(s.departed) {
 		s.note(m.Kind, m.Day, false)
 	}
 }
 
-func (h *harness) hotDays() []rollcall.Departure {
+func (h *harness) hotDays() []rollcall.OffloadedDay {
 	days, err := h.engine.HotDays(h.ctx)
 	h.NoError(err)
 	return days
@@ -149,7 +149,7 @@ func changedListed(h *harness) {
 	h.unmarked(2, h.on("bob", -40), h.on("alice", -1))
 	want[1].Days, want[3].Days = 0, 1<<3
 	h.Equal(want, h.changed(10), "an empty map has to be told as well")
-	n, err := h.engine.Settle(h.ctx, want[1:])
+	n, err := h.engine.ClearDirty(h.ctx, want[1:])
 	h.NoError(err)
 	h.Zero(n)
 	h.Equal(want[:1], h.changed(10))
@@ -180,9 +180,9 @@ func changedWalk(h *harness) {
 	}
 	var settled int // while the walk is under way, as a copy does it
 	for cursor := ""; ; {
-		page, next, err := h.engine.Changed(h.ctx, cursor, 13)
+		page, next, err := h.engine.ListDirty(h.ctx, cursor, 13)
 		h.NoError(err)
-		n, err := h.engine.Settle(h.ctx, page)
+		n, err := h.engine.ClearDirty(h.ctx, page)
 		h.NoError(err)
 		h.Zero(n)
 		settled += len(page)
@@ -203,11 +203,11 @@ func settleChanged(h *harness) {
 	h.unmarked(1, h.on("carol", 0))
 	h.mark(h.on("carol", 0)) // and is as it was
 	h.erase("dave")
-	n, err := h.engine.Settle(h.ctx, before)
+	n, err := h.engine.ClearDirty(h.ctx, before)
 	h.NoError(err)
 	h.Equal(2, n)
 	h.Equal([]rollcall.MonthMap{monthMap("alice", "user", 202603, 3, 4), monthMap("bob", "user", 202603)}, h.changed(10))
-	n, err = h.engine.Settle(h.ctx, []rollcall.MonthMap{monthMap("nobody", "user", 202603, 1), monthMap("alice", "none", 202603, 1)})
+	n, err = h.engine.ClearDirty(h.ctx, []rollcall.MonthMap{monthMap("nobody", "user", 202603, 1), monthMap("alice", "none", 202603, 1)})
 	h.NoError(err)
 	h.LessOrEqual(n, 1, "maps of nobody wait for nothing")
 }
@@ -218,7 +218,7 @@ func hotDays(h *harness) {
 	h.mark(h.on("alice", 0), h.on("bob", 0), h.on("carol", 0), h.on("alice", -1), h.on("bob", -70),
 		rollcall.Mark{User: "alice", Kind: "staff", Day: today})
 	h.unmarked(1, h.on("alice", -1))
-	want := []rollcall.Departure{
+	want := []rollcall.OffloadedDay{
 		{Kind: "staff", Day: today, Users: 1}, {Kind: "user", Day: today - 70, Users: 1}, {Kind: "user", Day: today, Users: 3},
 	}
 	h.Equal(want, h.hotDays())
@@ -235,7 +235,7 @@ func departDay(h *harness) {
 	h.mark(rollcall.Mark{User: "u0003", Kind: "staff", Day: today - 50})
 	h.settle(s)
 	h.Equal(100, h.depart(s, "user", today-50))
-	h.Equal([]rollcall.Departure{{Kind: "staff", Day: today - 50, Users: 1}, {Kind: "user", Day: today - 49, Users: 100}}, h.hotDays())
+	h.Equal([]rollcall.OffloadedDay{{Kind: "staff", Day: today - 50, Users: 1}, {Kind: "user", Day: today - 49, Users: 100}}, h.hotDays())
 	h.Empty(h.changed(10), "that a day left is no change")
 	h.Zero(h.depart(s, "user", today-50))
 	h.Zero(h.depart(s, "user", today-51))
@@ -259,7 +259,7 @@ func departUnsettled(h *harness) {
 	h.settle(s)
 	h.mark(h.on("u0007", -49)) // of the same month
 	s.note("user", today-50, true)
-	n, left, err := h.engine.Depart(h.ctx, "user", today-50)
+	n, left, err := h.engine.Offload(h.ctx, "user", today-50)
 	h.NoError(err)
 	h.False(left)
 	h.Less(n, 60)
@@ -285,9 +285,9 @@ func recopied(h *harness) {
 	}
 	h.settle(s)
 	today := h.roll.Today()
-	h.NoError(h.engine.Recopy(h.ctx, "user", today-50))
-	h.NoError(h.engine.Recopy(h.ctx, "user", today-300))
-	h.NoError(h.engine.Recopy(h.ctx, "none", today-50))
+	h.NoError(h.engine.MarkDirty(h.ctx, "user", today-50))
+	h.NoError(h.engine.MarkDirty(h.ctx, "user", today-300))
+	h.NoError(h.engine.MarkDirty(h.ctx, "none", today-50))
 	month := rollcall.MonthOf(today - 50)
 	want := h.changed(7)
 	h.Len(want, 30)
@@ -298,7 +298,7 @@ func recopied(h *harness) {
 	h.restart()
 	h.Equal(want, h.changed(7))
 	s.note("user", today-50, true)
-	_, left, err := h.engine.Depart(h.ctx, "user", today-50)
+	_, left, err := h.engine.Offload(h.ctx, "user", today-50)
 	h.NoError(err)
 	h.False(left)
 	s.note("user", today-50, false)
@@ -314,7 +314,7 @@ func changedMeanwhile(h *harness) {
 	now := make(map[string]uint32)
 	met := 0
 	for cursor, page := "", 0; ; page++ {
-		maps, next, err := h.engine.Changed(h.ctx, cursor, 7)
+		maps, next, err := h.engine.ListDirty(h.ctx, cursor, 7)
 		h.NoError(err)
 		for _, m := range maps {
 			want, changed := now[m.User]

@@ -66,7 +66,7 @@ func (h *harness) events(v rollcall.Viewer, after rollcall.EventID) []rollcall.E
 // their ids.
 func (h *harness) sessionEvents(after rollcall.EventID) []rollcall.Event {
 	var out []rollcall.Event
-	for _, e := range h.events(rollcall.Truth, after) {
+	for _, e := range h.events(rollcall.ViewerAdmin, after) {
 		if e.Type != rollcall.UserOnline && e.Type != rollcall.UserOffline {
 			e.ID = ""
 			out = append(out, e)
@@ -87,7 +87,7 @@ func (h *harness) last() rollcall.EventID {
 // who begins behind it may be given the last seconds again.
 func (h *harness) position() rollcall.EventID {
 	passed := make(map[rollcall.EventID]bool)
-	for _, v := range []rollcall.Viewer{rollcall.Truth, rollcall.Public} {
+	for _, v := range []rollcall.Viewer{rollcall.ViewerAdmin, rollcall.ViewerPublic} {
 		for _, e := range h.events(v, "") {
 			passed[e.ID] = true
 		}
@@ -201,7 +201,7 @@ func resume(h *harness) {
 		}
 		h.advance(time.Millisecond)
 	}
-	all := h.events(rollcall.Truth, "")
+	all := h.events(rollcall.ViewerAdmin, "")
 	h.GreaterOrEqual(len(all), 40)
 	ids := make(map[rollcall.EventID]bool)
 	for _, e := range all {
@@ -215,7 +215,7 @@ func resume(h *harness) {
 				passed[e.ID] = true
 			}
 			rest := []rollcall.Event{}
-			for _, e := range h.events(rollcall.Truth, all[i].ID) {
+			for _, e := range h.events(rollcall.ViewerAdmin, all[i].ID) {
 				if !passed[e.ID] { // the last seconds may come again
 					rest = append(rest, e)
 				}
@@ -273,19 +273,19 @@ func (h *harness) tail(ctx context.Context, v rollcall.Viewer, after rollcall.Ev
 func tailWaits(h *harness) {
 	h.login("alice")
 	h.NoError(h.engine.Flush(h.ctx))
-	waiting := h.tail(h.ctx, rollcall.Truth, h.position())
+	waiting := h.tail(h.ctx, rollcall.ViewerAdmin, h.position())
 	s := h.login("bob")
 	got := <-waiting
 	h.NoError(got.err)
 	h.NotEmpty(got.events)
 	for len(got.events) > 0 && got.events[0].Type != rollcall.SessionStarted { // someone came online before
-		got = <-h.tail(h.ctx, rollcall.Truth, got.events[len(got.events)-1].ID)
+		got = <-h.tail(h.ctx, rollcall.ViewerAdmin, got.events[len(got.events)-1].ID)
 		h.NoError(got.err)
 	}
 	h.Equal(s.Session.ID, got.events[0].Session)
 
 	h.fresh(rollcall.Options{})
-	waiting = h.tail(h.ctx, rollcall.Truth, "")
+	waiting = h.tail(h.ctx, rollcall.ViewerAdmin, "")
 	s = h.login("carol")
 	got = <-waiting
 	h.NoError(got.err)
@@ -296,7 +296,7 @@ func tailWaits(h *harness) {
 func tailEnds(h *harness) {
 	h.login("alice")
 	ctx, cancel := context.WithCancel(h.ctx)
-	waiting := h.tail(ctx, rollcall.Truth, h.position())
+	waiting := h.tail(ctx, rollcall.ViewerAdmin, h.position())
 	cancel()
 	got := <-waiting
 	h.Error(got.err)
@@ -353,7 +353,7 @@ func archiveEvents(h *harness) {
 	h.NoError(h.engine.Announce(h.ctx, h.now(), failed))
 	h.NoError(h.engine.Announce(h.ctx, h.now(), done))
 	h.restart()
-	for _, v := range []rollcall.Viewer{rollcall.Truth, rollcall.Public} {
+	for _, v := range []rollcall.Viewer{rollcall.ViewerAdmin, rollcall.ViewerPublic} {
 		got := h.events(v, before)
 		h.Len(got, 2)
 		for i, want := range []rollcall.Event{

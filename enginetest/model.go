@@ -221,7 +221,7 @@ func (m *model) online(user string, window time.Duration, v rollcall.Viewer) boo
 }
 
 func (m *model) hidden(user string, v rollcall.Viewer) bool {
-	return v == rollcall.Public && m.users[user].Invisible
+	return v == rollcall.ViewerPublic && m.users[user].Invisible
 }
 
 func (m *model) user(id string) rollcall.User {

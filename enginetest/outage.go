@@ -218,13 +218,13 @@ func outageTransitions(h *harness) {
 	h.outage(10 * time.Minute)
 	h.live(30 * time.Second)
 	h.beat("alice")
-	h.ElementsMatch([]transition{online("alice"), online("bob")}, h.transitions(rollcall.Truth, ""))
+	h.ElementsMatch([]transition{online("alice"), online("bob")}, h.transitions(rollcall.ViewerAdmin, ""))
 	after := h.position()
 	for range 7 {
 		h.live(5 * time.Second)
 		h.beat("alice")
 	}
-	h.Equal([]transition{offline("bob")}, h.transitions(rollcall.Truth, after))
+	h.Equal([]transition{offline("bob")}, h.transitions(rollcall.ViewerAdmin, after))
 }
 
 func outagesInARow(h *harness) {

@@ -122,10 +122,10 @@ func restartEvents(h *harness) {
 		}
 		h.live(time.Second)
 	}
-	before := h.events(rollcall.Truth, "")
+	before := h.events(rollcall.ViewerAdmin, "")
 	for range 2 {
 		h.restart()
-		got := h.events(rollcall.Truth, "")
+		got := h.events(rollcall.ViewerAdmin, "")
 		h.GreaterOrEqual(len(got), len(before))
 		h.Equal(before, got[:len(before)])
 	}
@@ -133,7 +133,7 @@ func restartEvents(h *harness) {
 	h.logout(h.login("new"))
 	fresh := h.sessionEvents(after)
 	h.Len(fresh, 2)
-	for _, e := range h.events(rollcall.Truth, after) {
+	for _, e := range h.events(rollcall.ViewerAdmin, after) {
 		for _, old := range before {
 			h.NotEqual(old.ID, e.ID, "no id is given twice")
 		}
@@ -208,7 +208,7 @@ func closedUnavailable(h *harness) {
 	h.login("alice")
 	engine := h.engine
 	h.close()
-	_, err := engine.Count(h.ctx, h.now(), time.Minute, rollcall.Truth)
+	_, err := engine.Count(h.ctx, h.now(), time.Minute, rollcall.ViewerAdmin)
 	h.code(rollcall.CodeUnavailable, err)
 	h.code(rollcall.CodeUnavailable, engine.Beat(h.ctx, h.now(), []string{"alice"}))
 	_, err = engine.Ban(h.ctx, h.now(), rollcall.Ban{User: "alice", Until: h.now().Add(time.Hour)})

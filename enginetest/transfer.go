@@ -65,9 +65,9 @@ type moving struct {
 }
 
 // dossiers exports everything.
-func (x *moving) dossiers() []rollcall.Dossier {
-	var out []rollcall.Dossier
-	x.NoError(x.from.roll.Export(x.ctx, func(d rollcall.Dossier) error {
+func (x *moving) dossiers() []rollcall.UserSnapshot {
+	var out []rollcall.UserSnapshot
+	x.NoError(x.from.roll.Export(x.ctx, func(d rollcall.UserSnapshot) error {
 		out = append(out, d)
 		return nil
 	}))
@@ -93,7 +93,7 @@ type answers map[string]any
 // ask asks everything there is to ask about some users and sessions.
 func (h *harness) ask(users []string, logins []rollcall.LoggedIn) answers {
 	out := answers{}
-	for _, v := range []rollcall.Viewer{rollcall.Truth, rollcall.Public} {
+	for _, v := range []rollcall.Viewer{rollcall.ViewerAdmin, rollcall.ViewerPublic} {
 		roll := h.roll.As(v)
 		note := func(what string, value any, err error) {
 			out[fmt.Sprint(v, " ", what)] = []any{value, rollcall.CodeOf(err)}
@@ -342,7 +342,7 @@ func moveArchived(x *moving) {
 	x.move()
 	x.to.asks(b, x.to.about())
 
-	export := func() error { return x.from.roll.Export(x.ctx, func(rollcall.Dossier) error { return nil }) }
+	export := func() error { return x.from.roll.Export(x.ctx, func(rollcall.UserSnapshot) error { return nil }) }
 	s.goAway(true)
 	x.from.code(rollcall.CodeUnavailable, export())
 	s.goAway(false)

@@ -11,12 +11,12 @@ import (
 	"github.com/rollcall/rollcall/httpapi"
 )
 
-// shelf is an archive of which only the runs are seen.
-type shelf struct {
+// fakeRuns is an archive of which only the runs are seen.
+type fakeRuns struct {
 	runs []rollcall.ArchiveRun // newest first
 }
 
-func (s *shelf) Start(context.Context) (rollcall.ArchiveRun, error) {
+func (s *fakeRuns) Start(context.Context) (rollcall.ArchiveRun, error) {
 	if len(s.runs) > 0 && s.runs[0].State == rollcall.RunRunning {
 		return rollcall.ArchiveRun{}, &rollcall.Error{Code: rollcall.CodeConflict, Detail: `the archive is being worked on by "a"`}
 	}
@@ -25,12 +25,12 @@ func (s *shelf) Start(context.Context) (rollcall.ArchiveRun, error) {
 	return run, nil
 }
 
-func (s *shelf) Runs(_ context.Context, limit int) ([]rollcall.ArchiveRun, error) {
+func (s *fakeRuns) Runs(_ context.Context, limit int) ([]rollcall.ArchiveRun, error) {
 	return s.runs[:min(limit, len(s.runs))], nil
 }
 
 func TestArchiveRuns(t *testing.T) {
-	archive := &shelf{}
+	archive := &fakeRuns{}
 	s := newSite(t, func(o *httpapi.Options) { o.Archive = archive })
 	s.json(200, `{"items":[]}`, "admin", "GET", "/v1/archive/runs", "")
 	const first = `{"id":1,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_dropped":0,"runner":"a"}`

@@ -50,7 +50,9 @@ func (f *faulty) Lookup(context.Context, time.Time, rollcall.Ref, rollcall.Viewe
 	return rollcall.Session{}, rollcall.NotFound("session")
 }
 
-func (f *faulty) Known(context.Context, time.Time, rollcall.Viewer) (int, error) { return 0, f.err }
+func (f *faulty) CountKnown(context.Context, time.Time, rollcall.Viewer) (int, error) {
+	return 0, f.err
+}
 
 func (f *faulty) Count(context.Context, time.Time, time.Duration, rollcall.Viewer) (int, error) {
 	return 0, f.err

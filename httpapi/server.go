@@ -45,8 +45,8 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		roll:        roll.As(rollcall.Truth),
-		public:      roll.As(rollcall.Public),
+		roll:        roll.As(rollcall.ViewerAdmin),
+		public:      roll.As(rollcall.ViewerPublic),
 		opts:        o,
 		mux:         http.NewServeMux(),
 		gates:       make(map[string]*gate),

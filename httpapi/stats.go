@@ -16,7 +16,7 @@ type stats struct {
 	Engine      string       `json:"engine" doc:"local or redis"`
 	Partitions  int          `json:"partitions"`
 	Users       int          `json:"users" doc:"known by id"`
-	Known       int          `json:"known" doc:"with a last-seen time"`
+	CountKnown  int          `json:"known" doc:"with a last-seen time"`
 	Sessions    int          `json:"sessions" doc:"live"`
 	Friends     int          `json:"friends" doc:"directed edges"`
 	Bans        int          `json:"bans"`
@@ -41,7 +41,7 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (stats, error) {
 	e, err := s.view(ctx).Stats(ctx)
 	return stats{
 		Version: s.opts.Version, Now: instantOf(s.roll.Now()), Today: dayOf(s.roll.Today()), Timezone: s.roll.Timezone().String(),
-		Engine: e.Engine, Partitions: e.Partitions, Users: e.Users, Known: e.Known, Sessions: e.Sessions,
+		Engine: e.Engine, Partitions: e.Partitions, Users: e.Users, CountKnown: e.CountKnown, Sessions: e.Sessions,
 		Friends: e.Friends, Bans: e.Bans, VisitNames: e.VisitNames, Outages: e.Outages, MemoryBytes: e.MemoryBytes(),
 		Memory:    each(e.Memory, func(p rollcall.MemoryPart) memoryPart { return memoryPart(p) }),
 		DiskBytes: e.DiskBytes, Refusing: e.Refusing,

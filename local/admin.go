@@ -131,10 +131,10 @@ func (e *Engine) Stats(_ context.Context, v rollcall.Viewer) (rollcall.Stats, er
 	for _, p := range e.parts {
 		p.mu.RLock()
 		st.Users += p.dir.Len()
-		st.Known += p.presence.seen.Known()
+		st.CountKnown += p.presence.seen.CountKnown()
 		st.Sessions += p.sessions.order.Live()
-		if v == rollcall.Public && !p.users.invisible.IsEmpty() {
-			st.Known -= p.invisibleSeen(0)
+		if v == rollcall.ViewerPublic && !p.users.invisible.IsEmpty() {
+			st.CountKnown -= p.invisibleSeen(0)
 			st.Sessions -= int(p.sessions.ofUsers(p.users.invisible.ToArray()).GetCardinality())
 		}
 		st.Friends += p.friends.edges
@@ -144,7 +144,7 @@ func (e *Engine) Stats(_ context.Context, v rollcall.Viewer) (rollcall.Stats, er
 		sessions += p.sessions.memory()
 		waiting += p.told.bytes()
 		users += p.users.memory()
-		friends += p.friends.memory() + p.uses.Bytes()
+		friends += p.friends.memory() + p.friendRefs.Bytes()
 		days += p.days.memory()
 		p.mu.RUnlock()
 	}
@@ -166,8 +166,8 @@ func (e *Engine) Stats(_ context.Context, v rollcall.Viewer) (rollcall.Stats, er
 		{"sessions", sessions},
 		{"users", users},
 		{"friends", friends},
-		{"attendance", days + e.kept.memory()},
-		{"archive read back", e.departed.memory()},
+		{"attendance", days + e.figureCache.memory()},
+		{"archive read back", e.offloaded.memory()},
 		{"visits", visits},
 		{"events waiting", waiting},
 		{"store", int(m.BlockCache.Size) + int(m.MemTable.Size)},

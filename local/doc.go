@@ -9,5 +9,5 @@
 //
 // What is where: a partition's parts are one file each (sessions, presence,
 // users, friends, attendance), what the partitions share is the store, the
-// event log, the outages and the counters; keys.go lays out the store.
+// event log, the outages and the counters; store_keys.go lays out the store.
 package local

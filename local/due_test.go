@@ -56,7 +56,7 @@ func TestAStepOfASweepDoesAFixedNumberOfThingsHoweverManyAreDue(t *testing.T) {
 	r.Equal(n, ended)
 }
 
-func (u *unit) eventsOrNone() []event {
+func (u *tx) eventsOrNone() []event {
 	if u == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func TestForgettingGoesOnWithTheNextTickAndHoldsALockForAFixedNumber(t *testing.
 	r.logout(r.login(users[1])) // gone, and so not in the log of seconds
 	r.quietly(time.Minute)
 	p := r.eng.parts[7]
-	known := func() int { return p.presence.seen.Known() }
+	known := func() int { return p.presence.seen.CountKnown() }
 	r.Equal(n, known())
 	r.noTime()
 	now := r.clock.Now()

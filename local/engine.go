@@ -10,37 +10,37 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/recall"
+	"github.com/rollcall/rollcall/internal/coldcache"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
 // Engine is the embedded engine. It is safe for concurrent use; only one
 // process at a time can have its directory open.
 type Engine struct {
-	opts      Options
-	store     *store
-	parts     []*partition // by the low bits of the user's hash
-	seconds   recency.Seconds
-	outages   outages
-	events    *eventLog
-	kinds     kindTable
-	keys      keyTable
-	visits    visits
-	retries   retryLocks // taken before the lock of a partition
-	departed  departedDays
-	kept      closedDays
-	retention retention
-	settings  rollcall.Settings
-	announced time.Duration // silence after which a user is announced offline
-	scratch   sync.Pool     // *beatScratch
+	opts        Options
+	store       *store
+	parts       []*partition // by the low bits of the user's hash
+	seconds     recency.Seconds
+	outages     outages
+	events      *eventLog
+	kinds       kindTable
+	keys        keyTable
+	visits      visits
+	retries     retryLocks // taken before the lock of a partition
+	offloaded   offloadedDays
+	figureCache figureCache
+	retention   retention
+	settings    rollcall.Settings
+	announced   time.Duration // silence after which a user is announced offline
+	scratch     sync.Pool     // *beatScratch
 
-	ready  atomic.Bool // configured
-	closed atomic.Bool
-	ticked atomic.Int64  // time of the latest tick, ms
-	spared atomic.Bool   // what was heard before the disk was full has been flushed
-	busy   sync.RWMutex  // held for reading by upkeep, for writing by Close
-	flush  sync.Mutex    // one flush at a time
-	swept  atomic.Uint32 // how many partitions ticks have swept
+	ready       atomic.Bool // configured
+	closed      atomic.Bool
+	ticked      atomic.Int64  // time of the latest tick, ms
+	reserveUsed atomic.Bool   // what was heard before the disk was full has been flushed
+	busy        sync.RWMutex  // held for reading by upkeep, for writing by Close
+	flush       sync.Mutex    // one flush at a time
+	swept       atomic.Uint32 // how many partitions ticks have swept
 }
 
 var _ rollcall.Engine = (*Engine)(nil)
@@ -78,8 +78,8 @@ func Open(dir string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.store, e.kinds.store, e.visits = st, st, newVisits(st)
-	e.departed.days = make(map[dayID]bool)
-	e.kept.figures = make(map[dayID]closedFigures)
+	e.offloaded.days = make(map[dayID]bool)
+	e.figureCache.figures = make(map[dayID]dayFigures)
 	e.scratch.New = func() any { return new(beatScratch) }
 	if err := e.load(); err != nil {
 		return nil, errors.Join(err, st.close())
@@ -90,8 +90,8 @@ func Open(dir string, o Options) (*Engine, error) {
 // synced is told of each sync of the journal.
 func (e *Engine) synced(n uint64) { e.events.synced(n) }
 
-// found reads or makes what is fixed when the data is created.
-func (e *Engine) found() error {
+// initMeta reads or makes what is fixed when the data is created.
+func (e *Engine) initMeta() error {
 	v, ok, err := e.store.get(metaKey(metaFormat))
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (e *Engine) create() error {
 }
 
 func (e *Engine) setUp(n int, epoch uint32) {
-	e.departed.months = recall.New(n, e.opts.RecallBytes)
+	e.offloaded.months = coldcache.New(n, e.opts.ColdCacheBytes)
 	e.events = newEventLog(e.store, epoch)
 	e.parts = make([]*partition, n)
 	for i := range e.parts {
@@ -183,7 +183,7 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 	e.events.keep = s.EventsCount
 	for _, p := range e.parts {
 		// New data, or nobody is told: all who fell silent before are known to have.
-		if line := since(p.clock, e.announced); p.told.place.Sec == 0 || !s.PresenceEvents {
+		if line := onlineSince(p.clock, e.announced); p.told.place.Sec == 0 || !s.PresenceEvents {
 			p.told.place = recency.Place{Sec: max(p.told.place.Sec, line)}
 		}
 	}

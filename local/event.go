@@ -20,9 +20,9 @@ const (
 func (a audience) shows(v rollcall.Viewer) bool {
 	switch a {
 	case forTruth:
-		return v == rollcall.Truth
+		return v == rollcall.ViewerAdmin
 	case forPublic:
-		return v == rollcall.Public
+		return v == rollcall.ViewerPublic
 	default:
 		return true
 	}

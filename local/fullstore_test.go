@@ -146,14 +146,14 @@ func (s *fullStore) pastMarks(users int) (marks []rollcall.Mark) {
 func (s *fullStore) leaveForArchive() {
 	ctx, r := s.t.Context(), require.New(s.t)
 	day := rollcall.DayOf(startOfTests(), time.UTC) - 45
-	r.NoError(s.eng.Conclude(ctx, "user", rollcall.DayRange{From: day, To: day}))
-	maps, _, err := s.eng.Changed(ctx, "", 10000)
+	r.NoError(s.eng.FinalizeFigures(ctx, "user", rollcall.DayRange{From: day, To: day}))
+	maps, _, err := s.eng.ListDirty(ctx, "", 10000)
 	r.NoError(err)
-	_, err = s.eng.Settle(ctx, maps[:len(maps)-1])
+	_, err = s.eng.ClearDirty(ctx, maps[:len(maps)-1])
 	r.NoError(err)
-	_, err = s.eng.Settle(ctx, maps)
+	_, err = s.eng.ClearDirty(ctx, maps)
 	r.NoError(err)
-	_, left, err := s.eng.Depart(ctx, "user", day)
+	_, left, err := s.eng.Offload(ctx, "user", day)
 	r.NoError(err)
 	r.True(left)
 	for user, days := range s.days {
@@ -261,19 +261,19 @@ func (s *fullStore) byHand() {
 	require.True(s.t, ok)
 	sec := q.presence.seen.Last(n)
 	for k, v := range map[string][]byte{
-		string(x.key()):                           x.encode(),
-		string(heardKey(q.index, n)):              stampRecord(int64(sec))[4:],
-		string(silentKey(q.index)):                stampRecord(int64(sec))[4:],
-		string(quietKey(q.index, sec, 1)):         beatRecord([]uint32{n}),
-		string(forgetKey(q.index, 1<<20)):         stampRecord(int64(sec))[4:],
-		string(lostKey(dayID{0, 10000})):          nil,
-		string(beatKey(q.index, sec)):             beatRecord([]uint32{n}),
-		string(kindKey(0)):                        []byte("user"),
-		string(departedKey(dayID{0, 12})):         nil,
-		string(touchKey(q.index, 1<<20)):          {0, 2},
-		string(goneKey(q.index, n)):               nil,
-		string(touchedKey(q.index)):               {0, 2},
-		string(closedKey(dayID{allKinds, 12345})): (&closedFigures{day: 1, week: 1, months: [3]int64{1, 1, 1}}).encode(),
+		string(x.key()):                            x.encode(),
+		string(heardKey(q.index, n)):               stampRecord(int64(sec))[4:],
+		string(silentKey(q.index)):                 stampRecord(int64(sec))[4:],
+		string(quietKey(q.index, sec, 1)):          beatRecord([]uint32{n}),
+		string(forgetKey(q.index, 1<<20)):          stampRecord(int64(sec))[4:],
+		string(lostKey(dayID{0, 10000})):           nil,
+		string(beatKey(q.index, sec)):              beatRecord([]uint32{n}),
+		string(kindKey(0)):                         []byte("user"),
+		string(offloadedKey(dayID{0, 12})):         nil,
+		string(touchKey(q.index, 1<<20)):           {0, 2},
+		string(goneKey(q.index, n)):                nil,
+		string(touchedKey(q.index)):                {0, 2},
+		string(figuresKey(dayID{allKinds, 12345})): (&dayFigures{day: 1, week: 1, months: [3]int64{1, 1, 1}}).encode(),
 	} {
 		require.NoError(s.t, b.Set([]byte(k), v, nil))
 	}

@@ -81,7 +81,7 @@ func TestAnIndexOfSlotsGrowsInStepsAndFindsAllMeanwhile(t *testing.T) {
 
 func TestChainMatchesLists(t *testing.T) {
 	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
-		var c chain
+		var c slotList
 		lists := make(map[uint32][]uint32)
 		owner := make(map[uint32]uint32)
 		t.Repeat(map[string]func(*rapid.T){

@@ -30,9 +30,9 @@ type Options struct {
 	// CacheBytes is the size of the block cache for what is read from disk;
 	// default 32 MiB.
 	CacheBytes int64
-	// RecallBytes is the memory that marks read back from the archive may take;
+	// ColdCacheBytes is the memory that marks read back from the archive may take;
 	// default 256 MiB. The month used last is held whatever its size.
-	RecallBytes int64
+	ColdCacheBytes int64
 	// ReserveBytes of free disk space are left alone: with less, writes are
 	// refused with storage_full. Default 64 MiB, negative for none.
 	ReserveBytes int64
@@ -61,11 +61,11 @@ func (o *Options) fill() error {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20
 	}
-	if o.RecallBytes < 0 {
+	if o.ColdCacheBytes < 0 {
 		return rollcall.Invalid("recall", "must not be negative")
 	}
-	if o.RecallBytes == 0 {
-		o.RecallBytes = 256 << 20
+	if o.ColdCacheBytes == 0 {
+		o.ColdCacheBytes = 256 << 20
 	}
 	if o.ReserveBytes == 0 {
 		o.ReserveBytes = 64 << 20

@@ -119,8 +119,8 @@ func (o *outages) record(from, now, least int64) {
 // tick makes gaps count from now on, if they do not yet.
 func (o *outages) tick(now int64) { o.stamp.CompareAndSwap(0, now) }
 
-// took notes that a session left the lists because its idle deadline passed.
-func (o *outages) took(deadline int64) { raise(&o.taken, deadline) }
+// noteExpiry notes that a session left the lists because its idle deadline passed.
+func (o *outages) noteExpiry(deadline int64) { storeMax(&o.taken, deadline) }
 
 // loaded says how late a time the rest of the store knows: the engine lived then,
 // whatever the stamp says. If that is a gap after the stamp, a crash forgot an outage:
@@ -131,12 +131,12 @@ func (o *outages) loaded(latest int64) {
 		if latest-stamp > maxGap {
 			o.forgotten = outage{stamp, latest}
 		}
-		raise(&o.stamp, latest)
+		storeMax(&o.stamp, latest)
 	}
 	o.saved.Store(o.stamp.Load())
 }
 
-func raise(v *atomic.Int64, to int64) {
+func storeMax(v *atomic.Int64, to int64) {
 	for {
 		old := v.Load()
 		if to <= old || v.CompareAndSwap(old, to) {
@@ -152,10 +152,10 @@ func (o *outages) all() []outage {
 	return nil
 }
 
-// extend moves a deadline that fell into an outage, or the grace behind it, to
+// effectiveDeadline moves a deadline that fell into an outage, or the grace behind it, to
 // the end of the grace. It keeps the order of deadlines. One that had passed
 // when the outage began, and so may have been told of, stays.
-func (o *outages) extend(deadline int64) int64 {
+func (o *outages) effectiveDeadline(deadline int64) int64 {
 	for _, out := range o.all() {
 		if out.from < deadline && deadline < out.until {
 			deadline = out.until
@@ -164,10 +164,10 @@ func (o *outages) extend(deadline int64) int64 {
 	return deadline
 }
 
-// floor is the instant from which windows are measured at now: during the
+// effectiveNow is the instant from which windows are measured at now: during the
 // grace after an outage, the instant the outage began, so that who was online
 // then still is.
-func (o *outages) floor(now int64) int64 {
+func (o *outages) effectiveNow(now int64) int64 {
 	list := o.all()
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].from <= now && now < list[i].until {
@@ -193,13 +193,13 @@ func (o *outages) put(b *pebble.Batch, least int64) (stamp int64, err error) {
 }
 
 // durable notes the stamp that is on disk.
-func (o *outages) durable(stamp int64) { raise(&o.saved, stamp) }
+func (o *outages) durable(stamp int64) { storeMax(&o.saved, stamp) }
 
-// attest returns once no crash can bring back a session that a caller is about
+// ensureStamp returns once no crash can bring back a session that a caller is about
 // to be told has ended. A crash is followed by an outage that begins with the
 // stamp on disk: that must not lie before the end, or the outage would put it
 // off. An end by a command must be on disk itself.
-func (e *Engine) attest(p *partition, end *rollcall.End) error {
+func (e *Engine) ensureStamp(p *partition, end *rollcall.End) error {
 	o := &e.outages
 	if !e.store.always {
 		return nil // up to a second is lost by the rules of this store

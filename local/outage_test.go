@@ -29,12 +29,12 @@ func TestOutagesKeepTheOrderOfDeadlines(t *testing.T) {
 		}
 		a := rapid.Int64Range(900_000, now+200_000).Draw(t, "a")
 		b := rapid.Int64Range(a, now+200_000).Draw(t, "b")
-		require.GreaterOrEqual(t, o.extend(a), a)
-		require.LessOrEqual(t, o.extend(a), o.extend(b))
-		require.LessOrEqual(t, o.floor(now), now)
+		require.GreaterOrEqual(t, o.effectiveDeadline(a), a)
+		require.LessOrEqual(t, o.effectiveDeadline(a), o.effectiveDeadline(b))
+		require.LessOrEqual(t, o.effectiveNow(now), now)
 		copied := outages{grace: o.grace}
 		require.NoError(t, copied.decode(o.encode()))
-		require.Equal(t, o.extend(a), copied.extend(a))
+		require.Equal(t, o.effectiveDeadline(a), copied.effectiveDeadline(a))
 		require.Equal(t, o.count.Load(), copied.count.Load())
 	})
 }
@@ -67,11 +67,11 @@ func TestOutagesWhoseGracesTouchAnswerAsOne(t *testing.T) {
 					floor = x.from
 				}
 			}
-			require.Equal(t, want > now, o.extend(deadline) > now, "who is alive")
+			require.Equal(t, want > now, o.effectiveDeadline(deadline) > now, "who is alive")
 			if want > now {
-				require.Equal(t, want, o.extend(deadline))
+				require.Equal(t, want, o.effectiveDeadline(deadline))
 			}
-			require.Equal(t, floor, o.floor(now))
+			require.Equal(t, floor, o.effectiveNow(now))
 		}
 		require.EqualValues(t, len(each), o.count.Load())
 	})
@@ -93,11 +93,11 @@ func TestADeadlineInAnOutageMovesBehindItsGrace(t *testing.T) {
 		260_000: 260_000,
 		260_001: 260_001,
 	} {
-		require.Equal(t, want, o.extend(deadline), "deadline %d", deadline)
+		require.Equal(t, want, o.effectiveDeadline(deadline), "deadline %d", deadline)
 	}
-	require.EqualValues(t, 105_000, o.floor(200_000))
-	require.EqualValues(t, 105_000, o.floor(259_999))
-	require.EqualValues(t, 260_000, o.floor(260_000))
+	require.EqualValues(t, 105_000, o.effectiveNow(200_000))
+	require.EqualValues(t, 105_000, o.effectiveNow(259_999))
+	require.EqualValues(t, 260_000, o.effectiveNow(260_000))
 }
 
 func TestTimeInWhichWritesAreRefusedIsOneOutage(t *testing.T) {
@@ -110,9 +110,9 @@ func TestTimeInWhichWritesAreRefusedIsOneOutage(t *testing.T) {
 		}
 		for now := int64(102_001); now < 900_000; now += 700 {
 			o.note(now, true)
-			require.Greater(t, o.extend(100_001), now, "what was due since the last durable stamp waits")
-			require.EqualValues(t, 100_000, o.extend(100_000), "what was due before has ended")
-			require.EqualValues(t, 100_000, o.floor(now))
+			require.Greater(t, o.effectiveDeadline(100_001), now, "what was due since the last durable stamp waits")
+			require.EqualValues(t, 100_000, o.effectiveDeadline(100_000), "what was due before has ended")
+			require.EqualValues(t, 100_000, o.effectiveNow(now))
 		}
 		o.note(900_000, false)
 		require.Equal(t, []outage{{100_000, 900_000 + grace}}, o.all())
@@ -127,10 +127,10 @@ func TestARefusalRevivesNobodyWhoLeftTheLists(t *testing.T) {
 	o.tick(100_000)
 	o.durable(100_000)
 	o.note(101_000, false)
-	o.took(100_900)
+	o.noteExpiry(100_900)
 	o.note(102_000, true)
-	require.EqualValues(t, 100_900, o.extend(100_900))
-	require.EqualValues(t, 162_000, o.extend(100_901))
+	require.EqualValues(t, 100_900, o.effectiveDeadline(100_900))
+	require.EqualValues(t, 162_000, o.effectiveDeadline(100_901))
 }
 
 // TestAnOutageThatACrashForgotIsSeenByWhatIsLeft has the clock jump by a day, or the

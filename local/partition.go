@@ -26,10 +26,10 @@ type partition struct {
 
 	newest atomic.Uint64 // record of the newest change; not guarded
 
-	dir    *directory.Directory
-	onDisk bitset   // numbers whose id is in the store
-	fresh  []uint32 // numbers whose id is not
-	uses   column.Column[uint32]
+	dir        *directory.Directory
+	onDisk     bitset   // numbers whose id is in the store
+	fresh      []uint32 // numbers whose id is not
+	friendRefs column.Column[uint32]
 
 	presence presence
 	told     announcing
@@ -66,10 +66,10 @@ func (p *partition) find(user string) (uint32, bool) {
 
 // number returns the number of a user of any partition that is locked, giving
 // them one if need be. The id is put into the batch if the store does not have
-// it. If the command fails after all, takeBack takes it back.
-func (u *unit) number(user string) (uint32, error) { return u.numberIn(u.p, user) }
+// it. If the command fails after all, freeNewNumbers takes it back.
+func (u *tx) number(user string) (uint32, error) { return u.numberIn(u.p, user) }
 
-func (u *unit) numberIn(p *partition, user string) (uint32, error) {
+func (u *tx) numberIn(p *partition, user string) (uint32, error) {
 	n, added, err := p.dir.Insert(rollcall.HashUser(user), user)
 	if err != nil {
 		return 0, errFull(err)
@@ -84,10 +84,10 @@ func (u *unit) numberIn(p *partition, user string) (uint32, error) {
 	return n, nil
 }
 
-// takeBack frees the numbers that the unit gave to users, as if it had never
+// freeNewNumbers frees the numbers that the unit gave to users, as if it had never
 // been. It is called instead of applying the unit, with the partitions still
 // locked: nobody has seen the numbers.
-func (u *unit) takeBack() {
+func (u *tx) freeNewNumbers() {
 	for i := len(u.made) - 1; i >= 0; i-- {
 		p, n := u.p.eng.parts[u.made[i].part()], u.made[i].number()
 		p.dir.Remove(n)
@@ -111,7 +111,7 @@ func (p *partition) ref(n uint32) ref { return newRef(p.index, n) }
 // needs reports whether anything is known of a number.
 func (p *partition) needs(n uint32) bool {
 	return p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 || p.users.has(n) ||
-		p.friends.count(n) != 0 || p.uses.Get(n) != 0 || p.days.needs(n) || p.told.holds(n)
+		p.friends.count(n) != 0 || p.friendRefs.Get(n) != 0 || p.days.needs(n) || p.told.holds(n)
 }
 
 // freeNumber makes a number another user's to have. Its block has to be written:
@@ -213,15 +213,15 @@ func (p *partition) flushedIDs() {
 	}
 }
 
-// unit is a command's change of one partition on its way to the disk: a batch,
+// tx is a command's change of one partition on its way to the disk: a batch,
 // and the events that go with it.
-type unit struct {
+type tx struct {
 	p      *partition
 	batch  *pebble.Batch
 	events []event
 	ticket journal.Ticket
 
-	// What catchUp and fallSilent found, see announcing.
+	// What replayJournal and announceOffline found, see announcing.
 	changes []waitingEvent // presence changes among the events
 	taken   []uint32       // whose events waited
 	overdue []uint32       // sessions past their deadline
@@ -230,13 +230,13 @@ type unit struct {
 	made    []ref // users it gave a number
 }
 
-func (p *partition) begin() *unit {
-	return &unit{p: p, batch: p.eng.store.newBatch()}
+func (p *partition) newTx() *tx {
+	return &tx{p: p, batch: p.eng.store.newBatch()}
 }
 
 // apply queues the unit. It must be called with the partition locked, before
 // memory changes. On error nothing was changed, and the unit is released.
-func (u *unit) apply() error {
+func (u *tx) apply() error {
 	if u.batch.Empty() && len(u.events) == 0 {
 		return nil
 	}
@@ -253,14 +253,14 @@ func (u *unit) apply() error {
 	u.batch = nil
 	u.p.newest.Store(u.ticket.Number)
 	log.applied(first, u.ticket.Number)
-	u.p.tell(u)
+	u.p.announcementsApplied(u)
 	return nil
 }
 
 // wait returns once the unit is durable. It must be called without any lock. A
 // unit that changes nothing says that things stand as they do: what made them
 // so has to be durable too.
-func (u *unit) wait() error {
+func (u *tx) wait() error {
 	if u.ticket.Number != 0 {
 		return u.p.eng.store.wait(u.ticket)
 	}
@@ -268,7 +268,7 @@ func (u *unit) wait() error {
 }
 
 // waitAll waits for units, whether or not others failed before.
-func waitAll(units []*unit, err error) error {
+func waitAll(units []*tx, err error) error {
 	for _, u := range units {
 		err = errors.Join(err, u.wait())
 	}
@@ -276,7 +276,7 @@ func waitAll(units []*unit, err error) error {
 }
 
 // drop releases a unit that is not to be applied. It may be called again.
-func (u *unit) drop(err error) error {
+func (u *tx) drop(err error) error {
 	if u.batch != nil {
 		_ = u.batch.Close() // never applied: there is nothing to lose
 		u.batch = nil
@@ -285,7 +285,7 @@ func (u *unit) drop(err error) error {
 }
 
 // event appends an event to the unit, for the eyes that may see its user.
-func (u *unit) event(typ rollcall.EventType, at int64, user string, e rollcall.Event) {
+func (u *tx) event(typ rollcall.EventType, at int64, user string, e rollcall.Event) {
 	e.Type, e.At, e.User = typ, timeOf(at), user
 	out := event{Event: e}
 	if !u.p.users.invisible.IsEmpty() {
@@ -303,7 +303,7 @@ type presence struct {
 	forgot  *roaring.Bitmap // numbers the store is told to know no last-seen time of
 	again   []uint32        // of those, heard again since the last flush
 	ungone  []uint32        // came back since the last flush
-	back    []heard         // working memory of hearAll
+	back    []heard         // working memory of recordBeats
 	flushed uint32          // seconds before this one are in the store
 	written int             // numbers in beat records since the last snapshot
 }

@@ -85,30 +85,30 @@ func (p *partition) beat(at int64, b *beatScratch, from, to int) error {
 	if err != nil {
 		return errFull(err)
 	}
-	p.hearAll(now, numbers, &b.tally, true)
+	p.recordBeats(now, numbers, &b.tally, true)
 	b.tally.Flush(&p.eng.seconds) // under the lock: who counts has no user between two seconds
 	return p.flushEarly()
 }
 
-// hear is a sign of life of some numbers, outside of Beat. Without announce the
+// recordBeat is a sign of life of some numbers, outside of Beat. Without announce the
 // caller's unit has told of it.
-func (p *partition) hear(now int64, numbers []uint32, announce bool) {
+func (p *partition) recordBeat(now int64, numbers []uint32, announce bool) {
 	if len(numbers) == 0 {
 		return
 	}
 	var t recency.Tally
-	p.hearAll(now, numbers, &t, announce)
+	p.recordBeats(now, numbers, &t, announce)
 	t.Flush(&p.eng.seconds)
 }
 
 // heard is a number that may have been offline, and when it was seen before.
 type heard struct{ n, prev uint32 }
 
-// hearAll notes a sign of life, and announces those who were offline.
-func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally, announce bool) {
+// recordBeats notes a sign of life, and announces those who were offline.
+func (p *partition) recordBeats(now int64, numbers []uint32, t *recency.Tally, announce bool) {
 	pr := &p.presence
 	back := pr.back[:0]
-	line := max(since(p.eng.outages.floor(now), p.eng.announced), p.told.place.Sec)
+	line := max(onlineSince(p.eng.outages.effectiveNow(now), p.eng.announced), p.told.place.Sec)
 	pr.seen.Hear(secOf(now), numbers, t, line, func(n, prev uint32, hidden bool) {
 		if prev == 0 && pr.forgot.Contains(n) {
 			pr.again = append(pr.again, n)
@@ -124,7 +124,7 @@ func (p *partition) hearAll(now int64, numbers []uint32, t *recency.Tally, annou
 		return
 	}
 	for _, h := range back {
-		p.comes(now, h.n, h.prev)
+		p.announceOnline(now, h.n, h.prev)
 	}
 }
 
@@ -146,8 +146,8 @@ func (p *partition) flushEarly() error {
 	return err
 }
 
-// hide makes users gone: offline until their next sign of life.
-func (p *partition) hide(gone []departure) {
+// setGone makes users gone: offline until their next sign of life.
+func (p *partition) setGone(gone []goneUser) {
 	if len(gone) == 0 {
 		return
 	}
@@ -162,30 +162,30 @@ func (p *partition) hide(gone []departure) {
 	t.Flush(&p.eng.seconds)
 }
 
-// since returns the first second that counts as online at now for a window.
-func since(now int64, window time.Duration) uint32 {
+// onlineSince returns the first second that counts as online at now for a window.
+func onlineSince(now int64, window time.Duration) uint32 {
 	return uint32(max(1, now/1000-int64(window/time.Second)))
 }
 
-// remembered returns the first second that lies within the retention of
+// retainedSince returns the first second that lies within the retention of
 // last-seen times.
-func (e *Engine) remembered(now int64) uint32 { return since(now, e.settings.Retention) }
+func (e *Engine) retainedSince(now int64) uint32 { return onlineSince(now, e.settings.Retention) }
 
 // online reports whether a user is, in truth.
 func (p *partition) online(n uint32, now int64, window time.Duration) bool {
 	last := p.presence.seen.Last(n)
-	return last != 0 && last >= since(p.eng.outages.floor(now), window) && !p.presence.seen.Hidden(n)
+	return last != 0 && last >= onlineSince(p.eng.outages.effectiveNow(now), window) && !p.presence.seen.Hidden(n)
 }
 
 // lastSeen returns what a viewer is shown of a user's presence.
 func (p *partition) lastSeen(n uint32, now int64, window time.Duration, v rollcall.Viewer) (online bool, last uint32) {
 	last = p.presence.seen.Last(n)
-	if v == rollcall.Public && p.users.invisible.Contains(n) {
+	if v == rollcall.ViewerPublic && p.users.invisible.Contains(n) {
 		last = p.users.get(n).frozen
 	} else {
 		online = p.online(n, now, window)
 	}
-	if last < p.eng.remembered(now) {
+	if last < p.eng.retainedSince(now) {
 		return false, 0
 	}
 	return online, last
@@ -204,8 +204,8 @@ func (e *Engine) Count(_ context.Context, at time.Time, window time.Duration, v 
 
 // count counts who is online, with all partitions locked.
 func (e *Engine) count(now int64, window time.Duration, v rollcall.Viewer) int {
-	n := int(e.seconds.Sum(since(e.outages.floor(now), window), secOf(now)))
-	if v == rollcall.Truth {
+	n := int(e.seconds.Sum(onlineSince(e.outages.effectiveNow(now), window), secOf(now)))
+	if v == rollcall.ViewerAdmin {
 		return n
 	}
 	for _, p := range e.parts {
@@ -226,8 +226,8 @@ func (e *Engine) latest(now int64) int64 {
 	return now
 }
 
-// Known implements [rollcall.Presence].
-func (e *Engine) Known(_ context.Context, at time.Time, v rollcall.Viewer) (int, error) {
+// CountKnown implements [rollcall.Presence].
+func (e *Engine) CountKnown(_ context.Context, at time.Time, v rollcall.Viewer) (int, error) {
 	now, err := e.enter(at)
 	if err != nil {
 		return 0, err
@@ -239,7 +239,7 @@ func (e *Engine) Known(_ context.Context, at time.Time, v rollcall.Viewer) (int,
 
 // knownCount counts who has a last-seen time, with all partitions locked.
 func (e *Engine) knownCount(now int64, v rollcall.Viewer) int {
-	line := e.remembered(now)
+	line := e.retainedSince(now)
 	n := int(e.seconds.Sum(line, 1<<32-1))
 	for _, p := range e.parts {
 		for it := p.presence.gone.Iterator(); it.HasNext(); {
@@ -247,7 +247,7 @@ func (e *Engine) knownCount(now int64, v rollcall.Viewer) int {
 				n++
 			}
 		}
-		if v == rollcall.Public {
+		if v == rollcall.ViewerPublic {
 			n -= p.invisibleSeen(line)
 		}
 	}
@@ -284,7 +284,7 @@ func (e *Engine) Status(_ context.Context, at time.Time, window time.Duration, u
 		}
 		online, last := p.lastSeen(n, now, window, v)
 		out[i].Online, out[i].LastSeen = online, timeOfSec(last)
-		if v == rollcall.Truth || !p.users.invisible.Contains(n) {
+		if v == rollcall.ViewerAdmin || !p.users.invisible.Contains(n) {
 			out[i].Sessions = p.sessions.count(n, now)
 		}
 	}

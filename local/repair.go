@@ -158,7 +158,7 @@ func (r *repair) run() error {
 		r.out.Healthy = true
 		return nil
 	}
-	if err := r.room(); err != nil {
+	if err := r.checkSpace(); err != nil {
 		return err
 	}
 	work := r.dir + repairingSuffix
@@ -192,8 +192,8 @@ func (*repair) unopened(err error) error {
 	}
 }
 
-// room refuses to begin if the disk has no room for a second store.
-func (r *repair) room() error {
+// checkSpace refuses to begin if the disk has no room for a second store.
+func (r *repair) checkSpace() error {
 	need, err := sizeOf(r.o.fs, r.dir)
 	if err != nil {
 		return fmt.Errorf("measure the store: %w", err)

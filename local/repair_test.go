@@ -97,7 +97,7 @@ func (s *fullStore) first(st *store, table byte) (k, v []byte) {
 func TestCheckNoticesAMissingRecordThatOthersSpeakOf(t *testing.T) {
 	sound := newFullStore(t, 60, true)
 	for _, table := range []byte{
-		tabMeta, tabKind, tabFirst, tabAway, tabDay, tabEnded, tabEndedTok, tabEndedDue, tabFriend, tabNamedBy, tabRetry, tabRetryDue,
+		tabMeta, tabKind, tabFirst, tabHasArchived, tabDay, tabEnded, tabEndedTok, tabEndedDue, tabFriend, tabNamedBy, tabRetry, tabRetryDue,
 	} {
 		t.Run(string(table), func(t *testing.T) {
 			s := *sound

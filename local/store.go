@@ -136,7 +136,7 @@ func (s *store) start() error {
 	if err != nil {
 		return openError("opened", err)
 	}
-	next, report, err := s.catchUp(t)
+	next, report, err := s.replayJournal(t)
 	switch {
 	case err != nil:
 	case s.o.InMemory: // there is no later opening to read it
@@ -158,10 +158,10 @@ func (s *store) start() error {
 	return nil
 }
 
-// catchUp applies what the journal has and the tables lack, and makes it durable
+// replayJournal applies what the journal has and the tables lack, and makes it durable
 // in the tables: what an earlier process wrote and never saw synced may be
 // readable and yet not on the disk. It returns the number of the next record.
-func (s *store) catchUp(t *tables) (next uint64, r journal.Report, err error) {
+func (s *store) replayJournal(t *tables) (next uint64, r journal.Report, err error) {
 	if r, err = t.replay(s); err != nil {
 		return 0, r, err
 	}
@@ -305,7 +305,7 @@ func (s *store) apply(b *pebble.Batch) (journal.Ticket, error) {
 		return ticket, faultError(err)
 	}
 	t := s.tables.Load()
-	if err = t.raise(ticket.Number); err == nil {
+	if err = t.raiseCeiling(ticket.Number); err == nil {
 		err = t.db.Apply(b, pebble.NoSync)
 	}
 	if err != nil {

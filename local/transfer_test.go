@@ -37,8 +37,8 @@ func TestBansThatLeaveThePartitionOpen(t *testing.T) {
 		roll := openTransfer(t, now)
 		key := roll.banKeyOf("alice")
 		home := uint16(rollcall.HashUser("alice")) & (1<<bits - 1)
-		kept := rollcall.KeptBan{Ban: rollcall.Ban{Key: key, At: now, Until: now.Add(until)}, Home: home, Bits: bits}
-		require.NoError(t, roll.engine.Import(t.Context(), now, []rollcall.Dossier{{Bans: []rollcall.KeptBan{kept}}}))
+		kept := rollcall.BanSnapshot{Ban: rollcall.Ban{Key: key, At: now, Until: now.Add(until)}, Home: home, Bits: bits}
+		require.NoError(t, roll.engine.Import(t.Context(), now, []rollcall.UserSnapshot{{Bans: []rollcall.BanSnapshot{kept}}}))
 		_, err := roll.Login(t.Context(), rollcall.Login{User: "alice"})
 		require.Equal(t, rollcall.CodeUserBanned, rollcall.CodeOf(err), "%d bits", bits)
 		page, err := roll.Bans(t.Context(), rollcall.PageRequest{Limit: 10})
@@ -127,14 +127,14 @@ func TestMovingAmidLife(t *testing.T) {
 			}
 		})
 	}
-	var some []rollcall.Dossier
+	var some []rollcall.UserSnapshot
 	moved := 0
 	flush := func() {
 		require.NoError(t, to.engine.Import(t.Context(), now, some))
 		moved += len(some)
 		some = some[:0]
 	}
-	require.NoError(t, from.engine.Export(t.Context(), now, func(d rollcall.Dossier) error {
+	require.NoError(t, from.engine.Export(t.Context(), now, func(d rollcall.UserSnapshot) error {
 		if d.User[0] != 'u' || d.User[len(d.User)-1] == 'x' {
 			return nil
 		}

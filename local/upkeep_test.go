@@ -28,17 +28,17 @@ func TestEndedSessionsLeaveNothingAmongTheAbsoluteEnds(t *testing.T) {
 func (r *rig) manyTimeouts(n int) []string {
 	users := r.neighbours(n)
 	now := r.clock.Now()
-	dossiers := make([]rollcall.Dossier, n)
+	dossiers := make([]rollcall.UserSnapshot, n)
 	for i, u := range users {
 		id := rollcall.NewSessionID(now.Add(-time.Minute), u, uint64(i+1))
 		idle := 10*time.Minute + time.Duration(i)*time.Millisecond
-		dossiers[i] = rollcall.Dossier{User: u, Sessions: []rollcall.KeptSession{{
+		dossiers[i] = rollcall.UserSnapshot{User: u, Sessions: []rollcall.SessionSnapshot{{
 			Session: rollcall.Session{ID: id, User: u, Kind: "user", LoginAt: id.Time(), SeenAt: id.Time(), ExpiresAt: id.Time().Add(idle)},
 			Token:   rollcall.TokenKey{byte(i), byte(i >> 8), byte(i >> 16), 1}, Idle: idle,
 		}}}
 	}
 	for len(dossiers) > 0 {
-		some := dossiers[:min(len(dossiers), rollcall.MaxDossiers)]
+		some := dossiers[:min(len(dossiers), rollcall.MaxSnapshots)]
 		r.NoError(r.eng.Import(r.ctx, now, some))
 		dossiers = dossiers[len(some):]
 	}
@@ -50,7 +50,7 @@ func TestEachSessionKeepsItsTimeoutHoweverManyThereAre(t *testing.T) {
 	const n = 70_000 // more than a uint16 tells apart
 	s := &r.eng.partitionOf(r.neighbours(1)[0]).sessions
 	for i := range n {
-		s.classes.join(timeouts{idle: int64(1 + i)})
+		s.classes.addSession(timeouts{idle: int64(1 + i)})
 	}
 	r.Len(s.classes.indexes, n)
 	seen := map[uint32]bool{}
@@ -61,7 +61,7 @@ func TestEachSessionKeepsItsTimeoutHoweverManyThereAre(t *testing.T) {
 		r.EqualValues(1+i, s.classes.list[c].idle)
 	}
 	for c := range seen {
-		s.classes.leave(c)
+		s.classes.removeSession(c)
 	}
 	r.Empty(s.classes.indexes)
 
@@ -189,7 +189,7 @@ func TestATickGivesUpItsTurnAndGoesOnWithTheNext(t *testing.T) {
 // presenceEvents returns the changes that everybody is told of.
 func (r *rig) presenceEvents() []rollcall.Event {
 	r.NoError(r.eng.Flush(r.ctx))
-	events, _, err := r.eng.events.read(r.ctx, 1, r.eng.events.newest(), 1<<20, rollcall.Truth)
+	events, _, err := r.eng.events.read(r.ctx, 1, r.eng.events.newest(), 1<<20, rollcall.ViewerAdmin)
 	r.NoError(err)
 	out := []rollcall.Event{}
 	for _, e := range events {
@@ -291,9 +291,9 @@ func TestNumbersOfWhomNothingIsKnownAreGivenBack(t *testing.T) {
 	r.logout(in)
 	_, err = r.roll.Unmark(r.ctx, true, rollcall.Mark{User: "alice", Day: r.roll.Today()}, rollcall.Mark{User: "bob", Day: r.roll.Today()})
 	r.NoError(err)
-	maps, _, err := r.eng.Changed(r.ctx, "", 100)
+	maps, _, err := r.eng.ListDirty(r.ctx, "", 100)
 	r.NoError(err)
-	_, err = r.eng.Settle(r.ctx, maps) // till then the archive may have to hear of it
+	_, err = r.eng.ClearDirty(r.ctx, maps) // till then the archive may have to hear of it
 	r.NoError(err)
 	r.tick()
 	for _, user := range []string{"alice", "bob"} {
@@ -312,7 +312,7 @@ func TestAnErasureThatACrashCutShortIsFinishedOnOpening(t *testing.T) {
 	r.NoError(r.eng.Flush(r.ctx))
 	p := r.eng.partitionOf("alice")
 	p.mu.Lock()
-	u := p.begin()
+	u := p.newTx()
 	_, err := p.erase(u, p.clock, "alice", rollcall.BanKey{})
 	p.mu.Unlock()
 	r.NoError(err)

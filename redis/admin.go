@@ -22,7 +22,7 @@ func (e *Engine) PutKey(ctx context.Context, k rollcall.APIKey) error {
 	if err != nil {
 		return err
 	}
-	msg, err := e.one(ctx, 0, at(e.key("keys"), &e.scripts.putKey,
+	msg, err := e.one(ctx, 0, at(e.key("keys"), &e.scripts.apikeyPut,
 		hex.EncodeToString(k.Hash[:]), string(blob), fmt.Sprint(rollcall.MaxAPIKeys)))
 	if err != nil {
 		return err
@@ -106,9 +106,9 @@ const perPartition = 6
 // whichever are more: there is no list of all. Memory is that of the servers,
 // with whatever else they hold.
 func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, error) {
-	st := rollcall.Stats{Engine: "redis", Partitions: len(e.roots), ClockOffset: e.ClockOffset()}
-	calls := make([]call, 0, perPartition*len(e.roots))
-	for p := range e.roots {
+	st := rollcall.Stats{Engine: "redis", Partitions: len(e.keyPrefixes), ClockOffset: e.ClockOffset()}
+	calls := make([]call, 0, perPartition*len(e.keyPrefixes))
+	for p := range e.keyPrefixes {
 		b := e.client.B
 		calls = append(calls,
 			plain(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "seen")).Build() }),
@@ -141,7 +141,7 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 		seen, sessions = seen-hidden[i/perPartition][0], sessions-hidden[i/perPartition][1]
 		st.VisitNames += int(names)
 		st.Users += int(max(seen, numbered))
-		st.Known += int(seen)
+		st.CountKnown += int(seen)
 		st.Sessions += int(sessions)
 		st.Bans += int(bans)
 		st.Friends += int(edges)
@@ -154,11 +154,11 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 // leftOut counts in each partition the last-seen times and the sessions of
 // invisible users, as far as the viewer is not told of them.
 func (e *Engine) leftOut(ctx context.Context, v rollcall.Viewer) ([][2]int64, error) {
-	counts := make([][2]int64, len(e.roots))
-	if v == rollcall.Truth {
+	counts := make([][2]int64, len(e.keyPrefixes))
+	if v == rollcall.ViewerAdmin {
 		return counts, nil
 	}
-	out, err := e.everywhere(ctx, 0, &e.scripts.hidden)
+	out, err := e.everywhere(ctx, 0, &e.scripts.presenceHidden)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (e *Engine) command(c *call, now int64) rueidis.Completed {
 	if c.part < 0 {
 		return b.Numkeys(1).Key(c.key).Arg(c.args...).Build()
 	}
-	return b.Numkeys(2).Key(e.roots[c.part], e.states[c.part]).Arg(e.env(c.part, now) + c.id).Arg(c.args...).Build()
+	return b.Numkeys(2).Key(e.keyPrefixes[c.part], e.states[c.part]).Arg(e.env(c.part, now) + c.id).Arg(c.args...).Build()
 }
 
 // name gives a call an id if its script keeps its answer. All attempts at the

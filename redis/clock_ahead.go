@@ -11,7 +11,7 @@ import (
 
 // latest returns the latest time that a partition has seen.
 func (e *Engine) latest(ctx context.Context) (time.Time, error) {
-	calls := make([]call, len(e.roots))
+	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
 		calls[p] = plain(func() rueidis.Completed {
 			return e.client.B().Hmget().Key(e.states[p]).Field("clock", "stamp").Build()

@@ -14,32 +14,32 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/recall"
+	"github.com/rollcall/rollcall/internal/coldcache"
 )
 
 // Engine is the distributed engine. It keeps nothing that another server on the
 // same Redis would have to know.
 type Engine struct {
-	opts    Options
-	client  rueidis.Client
-	scripts *scripts
-	loader  loader
-	roots   []string // of the partitions
-	states  []string // keys of their states
-	server  [8]byte  // names this server, for leases and requests
-	holder  string   // the same as text
-	store   uint32   // tells event ids of this data from those of others
-	life    lifeline
-	flow    *flow
-	clock   clock
-	most    int // candidates a filter without an index looks at
-	kinds   kindSet
-	tails   tails
-	beats   beats
+	opts          Options
+	client        rueidis.Client
+	scripts       *scripts
+	loader        loader
+	keyPrefixes   []string // of the partitions
+	states        []string // keys of their states
+	server        [8]byte  // names this server, for leases and requests
+	holder        string   // the same as text
+	store         uint32   // tells event ids of this data from those of others
+	life          heartbeat
+	flow          *flow
+	clock         clock
+	maxCandidates int // candidates a filter without an index looks at
+	kinds         kindSet
+	tails         tails
+	beats         beats
 
-	departed departedDays
-	snapshot monthSnapshot
-	news     news
+	offloaded offloadedDays
+	snapshot  monthSnapshot
+	news      news
 
 	settings rollcall.Settings
 	setup    []byte        // see env
@@ -77,7 +77,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, most: maxCandidates, life: newLifeline(o.Partitions), flow: newFlow(), stop: make(chan struct{}), working: make(chan struct{}, 1)}
+	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), stop: make(chan struct{}), working: make(chan struct{}, 1)}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}
@@ -85,10 +85,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.holder = hex.EncodeToString(e.server[:])
 	for p := range o.Partitions {
 		root := fmt.Sprintf("%s:{%d}", o.Prefix, p)
-		e.roots, e.states = append(e.roots, root), append(e.states, root+":part")
+		e.keyPrefixes, e.states = append(e.keyPrefixes, root), append(e.states, root+":part")
 	}
 	e.kinds.known = make(map[string]int64)
-	e.departed.months = recall.New(o.Partitions, recallBudget)
+	e.offloaded.months = coldcache.New(o.Partitions, coldCacheBytes)
 	e.beats.some = make(chan struct{}, 1)
 	if e.client, err = rueidis.NewClient(option); err != nil {
 		return nil, failure(err)
@@ -102,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.work.Go(e.keepTime)
 	e.work.Go(e.keepNews)
-	for range senders {
+	for range beatWorkers {
 		e.work.Go(e.keepBeating)
 	}
 	return e, nil
@@ -112,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 func (e *Engine) key(name string) string { return e.opts.Prefix + ":" + name }
 
 // of returns a key of a partition.
-func (e *Engine) of(part int, name string) string { return e.roots[part] + ":" + name }
+func (e *Engine) of(part int, name string) string { return e.keyPrefixes[part] + ":" + name }
 
 func (e *Engine) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
@@ -124,7 +124,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	_, _ = rand.Read(id[:])
 	e.ready.Store(true)
 	defer e.ready.Store(false)
-	if _, err := e.one(ctx, 0, at(e.of(0, "probe"), &e.scripts.probe)); err != nil {
+	if _, err := e.one(ctx, 0, at(e.of(0, "probe"), &e.scripts.storeProbe)); err != nil {
 		return err
 	}
 	stands, err := e.meta(ctx,
@@ -154,7 +154,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 
 // meta notes fields of the layout, once, and returns what stands.
 func (e *Engine) meta(ctx context.Context, fields ...string) ([]string, error) {
-	msg, err := e.one(ctx, 0, at(e.key("meta"), &e.scripts.meta, fields...))
+	msg, err := e.one(ctx, 0, at(e.key("meta"), &e.scripts.storeMeta, fields...))
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (e *Engine) open() error {
 // partOf returns a user's partition.
 func (e *Engine) partOf(user string) int { return e.home(uint16(rollcall.HashUser(user))) }
 
-func (e *Engine) home(hash uint16) int { return int(hash) & (len(e.roots) - 1) }
+func (e *Engine) home(hash uint16) int { return int(hash) & (len(e.keyPrefixes) - 1) }
 
 func (e *Engine) homeOf(r rollcall.Ref) int {
 	if r.Token != nil {
@@ -226,7 +226,7 @@ func (e *Engine) homeOf(r rollcall.Ref) int {
 
 // everywhere runs a script in all partitions.
 func (e *Engine) everywhere(ctx context.Context, now int64, s *script, args ...string) ([]rueidis.RedisMessage, error) {
-	calls := make([]call, len(e.roots))
+	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
 		calls[p] = in(p, s, args...)
 	}
@@ -253,7 +253,7 @@ func (e *Engine) byPart(n int, part func(i int) int) (parts []int, places [][]in
 // Flush implements [rollcall.Engine]. Beats and touches are where Redis keeps
 // them already; what is left is the stamp of life.
 func (e *Engine) Flush(ctx context.Context) error {
-	_, err := e.everywhere(ctx, e.life.latest.Load(), &e.scripts.stamp, "0")
+	_, err := e.everywhere(ctx, e.life.latest.Load(), &e.scripts.upkeepStamp, "0")
 	return err
 }
 

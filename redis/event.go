@@ -37,7 +37,7 @@ func (e *Engine) parseEventID(id rollcall.EventID) (place, bool) {
 		return place{}, false
 	}
 	p := place{at: int64(binary.BigEndian.Uint64(b[4:])), part: int(binary.BigEndian.Uint16(b[12:]))}
-	return p, p.at >= 0 && p.part < len(e.roots)
+	return p, p.at >= 0 && p.part < len(e.keyPrefixes)
 }
 
 // audience says who an event is for; see event.lua.
@@ -51,9 +51,9 @@ const (
 func (a audience) shows(v rollcall.Viewer) bool {
 	switch a {
 	case forTruth:
-		return v == rollcall.Truth
+		return v == rollcall.ViewerAdmin
 	case forPublic:
-		return v == rollcall.Public
+		return v == rollcall.ViewerPublic
 	default:
 		return true
 	}

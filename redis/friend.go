@@ -35,7 +35,7 @@ func (e *Engine) friendsOf(ctx context.Context, now int64, user string) (list fr
 
 // someFriends reads the part of a list behind some, and how many there are.
 func (e *Engine) someFriends(ctx context.Context, now int64, user string, skip int) (part friendList, total int, err error) {
-	msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.edges, user, fmt.Sprint(skip), fmt.Sprint(readStep)))
+	msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.friendList, user, fmt.Sprint(skip), fmt.Sprint(readStep)))
 	if err != nil {
 		return part, 0, err
 	}

@@ -20,17 +20,17 @@ import (
 // where there is an edge there is its reverse edge.
 //
 //	adding    1 x:<user> notes that a reverse edge may stand without its edge
-//	            (loosen.lua); the step has a stamp
-//	          2 the reverse edge is written, with the stamp (name.lua)
+//	            (friend_note_change.lua); the step has a stamp
+//	          2 the reverse edge is written, with the stamp (friend_reverse_add.lua)
 //	          3 the edge is written, unless reverse edges of the user were given
-//	            up since the stamp: then all begins anew (befriend.lua, swap.lua)
-//	removing  1 the edge goes, and x:<user> notes the reverse edge (unfriend.lua);
-//	            from a list that is replaced it goes as one is added (swap.lua)
+//	            up since the stamp: then all begins anew (friend_add.lua, friend_swap.lua)
+//	removing  1 the edge goes, and x:<user> notes the reverse edge (friend_remove.lua);
+//	            from a list that is replaced it goes as one is added (friend_swap.lua)
 //	pruning   1 later, the reverse edges of x:<user> without an edge are given
 //	            up, and notes of edges that stand are forgotten: the step has a
-//	            stamp too, the fence (loose.lua)
-//	          2 those older than that are removed (unname.lua)
-//	          3 x:<user> forgets them (tidy.lua)
+//	            stamp too, the fence (friend_find_leftover.lua)
+//	          2 those older than that are removed (friend_reverse_remove.lua)
+//	          3 x:<user> forgets them (friend_forget_leftover.lua)
 //
 // So of adding and pruning at one time, either the fence lies behind the stamp of
 // the adding, whose step 3 is refused, or the stamp lies behind the fence, and
@@ -118,10 +118,10 @@ func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends
 		}
 		args = append(args, f.User, since)
 	}
-	return e.settledBy(e.one(ctx, now, in(e.partOf(user), &e.scripts.befriend, args...)))
+	return e.settledBy(e.one(ctx, now, in(e.partOf(user), &e.scripts.friendAdd, args...)))
 }
 
-// settledBy reads what befriend.lua and swap.lua answer.
+// settledBy reads what friend_add.lua and friend_swap.lua answer.
 func (e *Engine) settledBy(msg rueidis.RedisMessage, err error) (again bool, _ error) {
 	if err != nil {
 		return false, err
@@ -147,7 +147,7 @@ func tooManyFriends(n int) error {
 // how many friends the user may have, "" to note all.
 func (e *Engine) loosen(ctx context.Context, now int64, user string, friends []string, limit string) (stamp string, noted []string, err error) {
 	for some := range slices.Chunk(friends, edgeStep) {
-		msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.loosen, append([]string{user, stamp, limit}, some...)...))
+		msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.friendNoteChange, append([]string{user, stamp, limit}, some...)...))
 		if err != nil {
 			return "", nil, err
 		}
@@ -170,7 +170,7 @@ func (e *Engine) loosen(ctx context.Context, now int64, user string, friends []s
 
 // nameAll writes the reverse edges of friends.
 func (e *Engine) nameAll(ctx context.Context, now int64, user, stamp string, friends []string) error {
-	_, err := e.do(ctx, now, e.reverse(&e.scripts.name, user, stamp, friends)...)
+	_, err := e.do(ctx, now, e.reverse(&e.scripts.friendReverseAdd, user, stamp, friends)...)
 	return err
 }
 
@@ -238,12 +238,12 @@ func (e *Engine) rewrite(ctx context.Context, now int64, user string, before fri
 		for _, f := range some {
 			args = append(args, fmt.Sprint(msOf(f.Since)), f.User)
 		}
-		calls = append(calls, in(p, &e.scripts.stage, args...))
+		calls = append(calls, in(p, &e.scripts.friendStage, args...))
 	}
 	if _, err := e.do(ctx, now, calls...); err != nil {
 		return false, err
 	}
-	return e.settledBy(e.one(ctx, now, in(p, &e.scripts.swap, user, name, fmt.Sprint(len(after)), before.stamp, stamp)))
+	return e.settledBy(e.one(ctx, now, in(p, &e.scripts.friendSwap, user, name, fmt.Sprint(len(after)), before.stamp, stamp)))
 }
 
 // maxStamp is later than all stamps: of a change that writes no reverse edge.
@@ -304,7 +304,7 @@ func (l *friendList) differences(after []rollcall.Friend) (differ, gained []stri
 
 // RemoveFriend implements [rollcall.Friends].
 func (e *Engine) RemoveFriend(ctx context.Context, at time.Time, user, friend string) (bool, error) {
-	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.unfriend, "1", user, friend))
+	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.friendRemove, "1", user, friend))
 	if err != nil {
 		return false, err
 	}

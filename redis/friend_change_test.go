@@ -110,7 +110,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 	keys, err := engines[0].client.Do(ctx, engines[0].client.B().Keys().Pattern("*user[0-9]*").Build()).AsStrSlice()
 	require.NoError(t, err)
 	require.Empty(t, keys)
-	for p := range engines[0].roots {
+	for p := range engines[0].keyPrefixes {
 		left, err := engines[0].client.Do(ctx, engines[0].client.B().Zrange().Key(engines[0].of(p, "loose")).Min("0").Max("-1").Build()).AsStrSlice()
 		require.NoError(t, err)
 		require.Empty(t, left)
@@ -130,7 +130,7 @@ func TestPruningAndChangesDoNotCross(t *testing.T) {
 	now := at.UnixMilli()
 	users := []string{"alice", "bob"}
 	add := func(stamp string) bool {
-		again, err := e.settledBy(e.one(ctx, now, in(e.partOf("alice"), &e.scripts.befriend, "alice", stamp, "10", "bob", "")))
+		again, err := e.settledBy(e.one(ctx, now, in(e.partOf("alice"), &e.scripts.friendAdd, "alice", stamp, "10", "bob", "")))
 		require.NoError(t, err)
 		return !again
 	}
@@ -149,7 +149,7 @@ func TestPruningAndChangesDoNotCross(t *testing.T) {
 
 	// The adding falls between the steps of the pruning.
 	loosen()
-	msg, err := e.one(ctx, now, in(e.partOf("alice"), &e.scripts.loose, "0", "10"))
+	msg, err := e.one(ctx, now, in(e.partOf("alice"), &e.scripts.friendFindLeftover, "0", "10"))
 	require.NoError(t, err)
 	given, err := msg.ToArray()
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func TestPruningAndChangesDoNotCross(t *testing.T) {
 	before, err := e.friendsOf(ctx, now, "alice")
 	require.NoError(t, err)
 	require.NoError(t, e.pruneOlder(ctx, now, 0))
-	again, err := e.settledBy(e.one(ctx, now, in(e.partOf("alice"), &e.scripts.swap, "alice", "nothing", "0", before.stamp, stamp)))
+	again, err := e.settledBy(e.one(ctx, now, in(e.partOf("alice"), &e.scripts.friendSwap, "alice", "nothing", "0", before.stamp, stamp)))
 	require.NoError(t, err)
 	require.True(t, again, "the note is gone: the edge stays")
 	require.NoError(t, e.ReplaceFriends(ctx, at, "alice", nil))

@@ -27,7 +27,7 @@ func (e *Engine) pruneLoose(ctx context.Context, at time.Time) error {
 
 // pruneOlder does so for users whose friends have not changed for an age.
 func (e *Engine) pruneOlder(ctx context.Context, now int64, age time.Duration) error {
-	messages, err := e.everywhere(ctx, now, &e.scripts.loose, fmt.Sprint(age.Microseconds()), fmt.Sprint(pruneStep))
+	messages, err := e.everywhere(ctx, now, &e.scripts.friendFindLeftover, fmt.Sprint(age.Microseconds()), fmt.Sprint(pruneStep))
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,9 @@ func (e *Engine) pruneOlder(ctx context.Context, now int64, age time.Duration) e
 
 // prune removes reverse edges of a user that were given up at a stamp.
 func (e *Engine) prune(ctx context.Context, now int64, user, stamp string, friends []string) error {
-	if _, err := e.do(ctx, now, e.reverse(&e.scripts.unname, user, stamp, friends)...); err != nil {
+	if _, err := e.do(ctx, now, e.reverse(&e.scripts.friendReverseRemove, user, stamp, friends)...); err != nil {
 		return err
 	}
-	_, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.tidy, append([]string{user, stamp}, friends...)...))
+	_, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.friendForgetLeftover, append([]string{user, stamp}, friends...)...))
 	return err
 }

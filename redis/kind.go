@@ -49,7 +49,7 @@ func (e *Engine) knowKinds(ctx context.Context, now int64, kinds ...string) erro
 	if len(args) == 1 {
 		return nil
 	}
-	msg, err := e.one(ctx, 0, at(e.key("kinds"), &e.scripts.kinds, args...))
+	msg, err := e.one(ctx, 0, at(e.key("kinds"), &e.scripts.kindAdd, args...))
 	if err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func (e *Engine) usesOf(ctx context.Context, kinds []string) ([]rollcall.KindUse
 		return nil, err
 	}
 	if a := e.settings.Archive; a != nil {
-		left, err := a.Departed(ctx)
+		left, err := a.OffloadedDays(ctx)
 		if err != nil {
 			return nil, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the archive does not answer, and may have days of a kind", Err: err}
 		}
 		days = append(days, left...)
 	}
-	seen := make(map[rollcall.Departure]bool)
+	seen := make(map[rollcall.OffloadedDay]bool)
 	for _, d := range days {
 		d.Users = 0
 		i, ok := slices.BinarySearchFunc(out, d.Kind, func(k rollcall.KindUse, kind string) int { return strings.Compare(k.Kind, kind) })

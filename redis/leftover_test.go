@@ -76,14 +76,14 @@ func TestNoKeyIsLeftBehind(t *testing.T) {
 	require.NoError(t, err)
 	for cursor, more := "", true; more; more = cursor != "" { // the guests' days leave for an archive
 		var maps []rollcall.MonthMap
-		maps, cursor, err = engine.Changed(ctx, cursor, 100)
+		maps, cursor, err = engine.ListDirty(ctx, cursor, 100)
 		require.NoError(t, err)
-		n, err := engine.Settle(ctx, maps)
+		n, err := engine.ClearDirty(ctx, maps)
 		require.NoError(t, err)
 		require.Zero(t, n)
 	}
 	for i := range users {
-		_, left, err := engine.Depart(ctx, "guest", rollcall.Day(len(users)-1-i))
+		_, left, err := engine.Offload(ctx, "guest", rollcall.Day(len(users)-1-i))
 		require.NoError(t, err)
 		require.True(t, left)
 	}

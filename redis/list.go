@@ -34,7 +34,7 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 	byLogin := q.Sort != rollcall.NewestSeen
 	switch {
 	case q.Filter.Users != nil || len(indexed) > 1 || l.mustLook() || (len(indexed) == 1 && !byLogin) || (hasRange(&q.Filter) && !byLogin):
-		return l.found(ctx, indexed)
+		return l.gathered(ctx, indexed)
 	case byLogin:
 		l.order = "login"
 		if len(indexed) == 1 {
@@ -56,7 +56,7 @@ type listing struct {
 }
 
 func (l *listing) down() bool   { return l.q.Sort != rollcall.OldestLogin }
-func (l *listing) public() bool { return l.q.Viewer == rollcall.Public }
+func (l *listing) public() bool { return l.q.Viewer == rollcall.ViewerPublic }
 func (l *listing) limit() int   { return l.q.Page.Limit }
 func (l *listing) skip() int    { return max(0, l.q.Page.Number-1) * l.q.Page.Limit }
 
@@ -91,7 +91,7 @@ type merge struct {
 }
 
 func (l *listing) newMerge(from string, behind string, expect int) *merge {
-	m := &merge{l: l, parts: make([]stream, len(l.e.roots)), from: from}
+	m := &merge{l: l, parts: make([]stream, len(l.e.keyPrefixes)), from: from}
 	for p := range m.parts {
 		m.parts[p].behind = behind
 	}
@@ -113,7 +113,7 @@ func (m *merge) fill(ctx context.Context, first bool) error {
 			return nil
 		}
 		err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
-			return in(p, &m.l.e.scripts.page, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
+			return in(p, &m.l.e.scripts.listPage, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
 				m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), budget)
 		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
 		if err != nil {
@@ -276,7 +276,7 @@ func (e *Engine) records(ctx context.Context, at time.Time, ids []rollcall.Sessi
 		refs[i].ID = id
 	}
 	out := make([]record, len(ids))
-	err := e.eachRef(ctx, at, refs, &e.scripts.lookup, []string{"0", "1"}, func(i int, msg rueidis.RedisMessage) error {
+	err := e.eachRef(ctx, at, refs, &e.scripts.sessionLookup, []string{"0", "1"}, func(i int, msg rueidis.RedisMessage) error {
 		r, err := unpackFound(msg)
 		if rollcall.CodeOf(err) == rollcall.CodeNotFound {
 			return nil

@@ -60,7 +60,7 @@ return table.concat(out)`, "0"}
 	require.NoError(t, e.Beat(t.Context(), at, users))
 	var met []string
 	for cursor, more := "", true; more; more = cursor != "" {
-		page, err := e.Online(t.Context(), at, time.Minute, rollcall.PageRequest{Limit: 1, Cursor: cursor}, rollcall.Truth)
+		page, err := e.Online(t.Context(), at, time.Minute, rollcall.PageRequest{Limit: 1, Cursor: cursor}, rollcall.ViewerAdmin)
 		require.NoError(t, err)
 		met = append(met, page.Items[0].User)
 		cursor = page.Next

@@ -17,16 +17,16 @@ func seconds(d time.Duration) string { return fmt.Sprint(int64(d / time.Second))
 
 // Count implements [rollcall.Presence].
 func (e *Engine) Count(ctx context.Context, at time.Time, window time.Duration, v rollcall.Viewer) (int, error) {
-	return e.sum(ctx, at, seconds(window), "0", flag(v == rollcall.Public))
+	return e.sum(ctx, at, seconds(window), "0", flag(v == rollcall.ViewerPublic))
 }
 
-// Known implements [rollcall.Presence].
-func (e *Engine) Known(ctx context.Context, at time.Time, v rollcall.Viewer) (int, error) {
-	return e.sum(ctx, at, "-1", seconds(e.settings.Retention), flag(v == rollcall.Public))
+// CountKnown implements [rollcall.Presence].
+func (e *Engine) CountKnown(ctx context.Context, at time.Time, v rollcall.Viewer) (int, error) {
+	return e.sum(ctx, at, "-1", seconds(e.settings.Retention), flag(v == rollcall.ViewerPublic))
 }
 
 func (e *Engine) sum(ctx context.Context, at time.Time, args ...string) (int, error) {
-	out, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.count, args...)
+	out, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.presenceCount, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func (e *Engine) Status(ctx context.Context, at time.Time, window time.Duration,
 // status asks for the presence of users and, if that is wanted, in the same
 // round for the number of their sessions.
 func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration, users []string, v rollcall.Viewer, sessions bool) ([]rollcall.Status, error) {
-	public := flag(v == rollcall.Public)
+	public := flag(v == rollcall.ViewerPublic)
 	parts, places := e.byPart(len(users), func(i int) int { return e.partOf(users[i]) })
 	var calls []call
 	var which [][]int
@@ -59,9 +59,9 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 			for k, i := range some {
 				names[k] = users[i]
 			}
-			calls = append(calls, in(p, &e.scripts.seen, append([]string{seconds(window), seconds(e.settings.Retention), public}, names...)...))
+			calls = append(calls, in(p, &e.scripts.presenceStatus, append([]string{seconds(window), seconds(e.settings.Retention), public}, names...)...))
 			if sessions {
-				calls = append(calls, in(p, &e.scripts.sessions, append([]string{public, fmt.Sprint(dueFirst)}, names...)...))
+				calls = append(calls, in(p, &e.scripts.sessionCount, append([]string{public, fmt.Sprint(dueFirst)}, names...)...))
 			}
 			which = append(which, some)
 		}
@@ -113,14 +113,14 @@ func (e *Engine) sessionsOf(ctx context.Context, at time.Time, users []string, s
 	if err := e.endDue(ctx, at.UnixMilli(), []int{part}); err != nil {
 		return nil, err
 	}
-	msg, err := e.one(ctx, at.UnixMilli(), in(part, &e.scripts.sessions, args...))
+	msg, err := e.one(ctx, at.UnixMilli(), in(part, &e.scripts.sessionCount, args...))
 	if err != nil {
 		return nil, err
 	}
 	return msg.AsIntSlice()
 }
 
-// readSeen reads what seen.lua answers about so many users.
+// readSeen reads what presence_status.lua answers about so many users.
 func readSeen(msg rueidis.RedisMessage, users int) ([]rollcall.Status, error) {
 	reply, err := msg.ToArray()
 	if err != nil || len(reply) != users+2 {
@@ -160,9 +160,9 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 // clear forgets users in steps until it is over or nobody is left. It tells how
 // many it forgot, and whether that was all.
 func (e *Engine) clear(ctx context.Context, at, before time.Time, over func() bool) (total int, all bool, err error) {
-	defer e.news.ring()
+	defer e.news.wake()
 	line := max(0, before.Unix())
-	parts := make([]int, len(e.roots))
+	parts := make([]int, len(e.keyPrefixes))
 	for p := range parts {
 		parts[p] = p
 	}
@@ -171,7 +171,7 @@ func (e *Engine) clear(ctx context.Context, at, before time.Time, over func() bo
 		parts = parts[len(some):]
 		calls := make([]call, len(some))
 		for i, p := range some {
-			calls[i] = in(p, &e.scripts.clear, fmt.Sprint(line), fmt.Sprint(clearStep))
+			calls[i] = in(p, &e.scripts.presenceClear, fmt.Sprint(line), fmt.Sprint(clearStep))
 		}
 		messages, failed := e.workOff(ctx, at.UnixMilli(), calls)
 		for i, msg := range messages {

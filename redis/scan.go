@@ -47,7 +47,7 @@ func (e *Engine) eachField(ctx context.Context, name string, parts []int, each f
 
 // allParts are the numbers of all partitions.
 func (e *Engine) allParts() []int {
-	parts := make([]int, len(e.roots))
+	parts := make([]int, len(e.keyPrefixes))
 	for p := range parts {
 		parts[p] = p
 	}

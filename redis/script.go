@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-//go:embed lua/*.lua
+//go:embed lua/*.lua lua/lib/*.lua
 var sources embed.FS
 
 // script is a program that Redis runs in one step.
@@ -25,130 +25,146 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-	begin, touch, lookup, change, finish, drain, due  script
-	beat, count, newest, known, seen, sessions        script
-	clear, user, follow, unban, erase, redact         script
-	edges, loosen, foresee, name, befriend            script
-	stage, swap                                       script
-	unfriend, disown, loose, unname, tidy             script
-	mark, unmark, days, attended, allHot, numbers     script
-	span                                              script
-	closed, close, maps, settle, depart, readmit      script
-	announce, back, changed, recopy                   script
-	sets, dossier, mine, enter                        script
-	page, narrow, recent                              script
-	hidden, unvisit, kindUse                          script
-	stamp, sweep, visit, visitors                     script
-	kinds, names, putKey, claim, unclaim, meta, probe script // not of a partition
-	all                                               []*script
+	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionDrainCutoff, sessionExpire, sessionOfUser                                                              script
+	presenceBeat, presenceCount, presenceOnline, presenceWalk, presenceHidden, presenceStatus, presenceClear                                                                                          script
+	kindUse, kindAdd                                                                                                                                                                                  script
+	visitForget, visitAdd, visitCount, visitAddName                                                                                                                                                   script
+	userChange, userVisibility, userUnban, userErase, userFreeNumbers                                                                                                                                 script
+	eventRedact                                                                                                                                                                                       script
+	friendList, friendNoteChange, friendNoteWrite, friendReverseAdd, friendAdd, friendStage, friendSwap, friendRemove, friendRemoveAll, friendFindLeftover, friendReverseRemove, friendForgetLeftover script
+	daysMark, daysUnmark, daysRead, daysSpan, daysOfUser, daysExport                                                                                                                                  script
+	figuresGet, figuresPut                                                                                                                                                                            script
+	archiveReadMaps, archiveListDirty, archiveMarkDirty, archiveClearDirty, archiveOffload, archiveRestore, archiveClearOffloaded, archiveHasDays, archiveAnnounce                                    script
+	listPage, listIntersect, listBySeen                                                                                                                                                               script
+	upkeepStamp, upkeepSweep                                                                                                                                                                          script
+	apikeyPut                                                                                                                                                                                         script
+	retryClaim, retryRelease                                                                                                                                                                          script
+	storeMeta, storeProbe                                                                                                                                                                             script
+	transferRead, transferEnter                                                                                                                                                                       script
+	all                                                                                                                                                                                               []*script
 }
 
-// files names the files that each script is put together from.
-func (s *scripts) files() map[*script]string {
-	return map[*script]string{
-		&s.begin:    "env bytes event presence large session line day policy begin",
-		&s.touch:    "env bytes event presence large session policy touch",
-		&s.lookup:   "env event large session lookup",
-		&s.change:   "env event large session change",
-		&s.finish:   "env bytes event presence large session veil cutoff finish",
-		&s.beat:     "env bytes event presence beat",
-		&s.count:    "env count",
-		&s.newest:   "env bytes newest",
-		&s.known:    "env bytes known",
-		&s.hidden:   "env hidden",
-		&s.kindUse:  "env kinduse",
-		&s.unvisit:  "env unvisit",
-		&s.seen:     "env seen",
-		&s.sessions: "env bytes event presence large session veil cutoff sessions",
-		&s.clear:    "env bytes event presence clear",
-		&s.user:     "env bytes event presence large session veil ofkind user",
-		&s.follow:   "env bytes event large session veil follow",
-		&s.unban:    "env event unban",
-		&s.erase:    "env bytes event presence large session veil cutoff line day ofkind erase",
-		&s.redact:   "env redact",
-		&s.edges:    "env edge edges",
-		&s.loosen:   "env edge loosen",
-		&s.foresee:  "env edge foresee",
-		&s.name:     "env name",
-		&s.befriend: "env edge befriend",
-		&s.stage:    "env stage",
-		&s.swap:     "env edge swap",
-		&s.unfriend: "env edge unfriend",
-		&s.disown:   "env edge disown",
-		&s.loose:    "env edge loose",
-		&s.unname:   "env unname",
-		&s.tidy:     "env tidy",
-		&s.mark:     "env line day mark",
-		&s.unmark:   "env line day unmark",
-		&s.days:     "env line set days",
-		&s.closed:   "env epoch closed",
-		&s.close:    "env epoch close",
-		&s.maps:     "env line day maps",
-		&s.changed:  "env set changed",
-		&s.recopy:   "env line day recopy",
-		&s.settle:   "env line day settle",
-		&s.depart:   "env line day depart",
-		&s.readmit:  "env line day readmit",
-		&s.back:     "env line return",
-		&s.numbers:  "env line day numbers",
-		&s.span:     "env line span",
-		&s.allHot:   "env line day allhot",
-		&s.announce: "env event announce",
-		&s.attended: "env line day attended",
-		&s.page:     "env bytes event presence large session veil cutoff page",
-		&s.narrow:   "env bytes event presence large session veil cutoff narrow",
-		&s.recent:   "env bytes event presence large session veil cutoff recent",
-		&s.stamp:    "env stamp",
-		&s.drain:    "env bytes event presence large session veil cutoff drain",
-		&s.due:      "env bytes event presence large session veil cutoff due",
-		&s.sweep:    "env bytes event presence large session veil cutoff line day sweep",
-		&s.visit:    "env visit",
-		&s.visitors: "env visitors",
-		&s.kinds:    "kinds",
-		&s.names:    "names",
-		&s.putKey:   "putkey",
-		&s.claim:    "claim",
-		&s.unclaim:  "unclaim",
-		&s.meta:     "meta",
-		&s.probe:    "probe",
-		&s.mine:     "env bytes event large session mine",
-		&s.sets:     "env line set sets",
-		&s.dossier:  "env event large session line day dossier",
-		&s.enter:    "env event large session line day ofkind import",
+// named lists the scripts by the names of their files.
+func (s *scripts) named() map[string]*script {
+	return map[string]*script{
+		"session_start":           &s.sessionStart,
+		"session_touch":           &s.sessionTouch,
+		"session_lookup":          &s.sessionLookup,
+		"session_change":          &s.sessionChange,
+		"session_end":             &s.sessionEnd,
+		"session_count":           &s.sessionCount,
+		"session_drain_cutoff":    &s.sessionDrainCutoff,
+		"session_expire":          &s.sessionExpire,
+		"session_of_user":         &s.sessionOfUser,
+		"presence_beat":           &s.presenceBeat,
+		"presence_count":          &s.presenceCount,
+		"presence_online":         &s.presenceOnline,
+		"presence_walk":           &s.presenceWalk,
+		"presence_hidden":         &s.presenceHidden,
+		"presence_status":         &s.presenceStatus,
+		"presence_clear":          &s.presenceClear,
+		"kind_use":                &s.kindUse,
+		"kind_add":                &s.kindAdd,
+		"visit_forget":            &s.visitForget,
+		"visit_add":               &s.visitAdd,
+		"visit_count":             &s.visitCount,
+		"visit_add_name":          &s.visitAddName,
+		"user_change":             &s.userChange,
+		"user_visibility":         &s.userVisibility,
+		"user_unban":              &s.userUnban,
+		"user_erase":              &s.userErase,
+		"user_free_numbers":       &s.userFreeNumbers,
+		"event_redact":            &s.eventRedact,
+		"friend_list":             &s.friendList,
+		"friend_note_change":      &s.friendNoteChange,
+		"friend_note_write":       &s.friendNoteWrite,
+		"friend_reverse_add":      &s.friendReverseAdd,
+		"friend_add":              &s.friendAdd,
+		"friend_stage":            &s.friendStage,
+		"friend_swap":             &s.friendSwap,
+		"friend_remove":           &s.friendRemove,
+		"friend_remove_all":       &s.friendRemoveAll,
+		"friend_find_leftover":    &s.friendFindLeftover,
+		"friend_reverse_remove":   &s.friendReverseRemove,
+		"friend_forget_leftover":  &s.friendForgetLeftover,
+		"days_mark":               &s.daysMark,
+		"days_unmark":             &s.daysUnmark,
+		"days_read":               &s.daysRead,
+		"days_span":               &s.daysSpan,
+		"days_of_user":            &s.daysOfUser,
+		"days_export":             &s.daysExport,
+		"figures_get":             &s.figuresGet,
+		"figures_put":             &s.figuresPut,
+		"archive_read_maps":       &s.archiveReadMaps,
+		"archive_list_dirty":      &s.archiveListDirty,
+		"archive_mark_dirty":      &s.archiveMarkDirty,
+		"archive_clear_dirty":     &s.archiveClearDirty,
+		"archive_offload":         &s.archiveOffload,
+		"archive_restore":         &s.archiveRestore,
+		"archive_clear_offloaded": &s.archiveClearOffloaded,
+		"archive_has_days":        &s.archiveHasDays,
+		"archive_announce":        &s.archiveAnnounce,
+		"list_page":               &s.listPage,
+		"list_intersect":          &s.listIntersect,
+		"list_by_seen":            &s.listBySeen,
+		"upkeep_stamp":            &s.upkeepStamp,
+		"upkeep_sweep":            &s.upkeepSweep,
+		"apikey_put":              &s.apikeyPut,
+		"retry_claim":             &s.retryClaim,
+		"retry_release":           &s.retryRelease,
+		"store_meta":              &s.storeMeta,
+		"store_probe":             &s.storeProbe,
+		"transfer_read":           &s.transferRead,
+		"transfer_enter":          &s.transferEnter,
 	}
 }
 
 func loadScripts() (*scripts, error) {
 	s := &scripts{}
-	for into, files := range s.files() {
-		for _, name := range strings.Fields(files) {
-			text, err := sources.ReadFile("lua/" + name + ".lua")
-			if err != nil {
-				return nil, fmt.Errorf("redis: %w", err)
-			}
-			into.name = name
-			into.emits = into.emits || name == "event"
-			into.text += string(text)
+	for name, into := range s.named() {
+		text, err := sources.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			return nil, fmt.Errorf("redis: %w", err)
 		}
+		into.name = name
+		for _, part := range needs(string(text)) {
+			lib, err := sources.ReadFile("lua/lib/" + part + ".lua")
+			if err != nil {
+				return nil, fmt.Errorf("redis: %s.lua: %w", name, err)
+			}
+			into.emits = into.emits || part == "event"
+			into.text += string(lib)
+		}
+		into.text += string(text)
 		sum := sha1.Sum([]byte(into.text)) //nolint:gosec // see the import
 		into.sha = hex.EncodeToString(sum[:])
 		s.all = append(s.all, into)
 	}
-	s.lookup.emits = false // it needs to know who is invisible
+	s.sessionLookup.emits = false // it needs to know who is invisible
 	s.classify()
 	return s, nil
+}
+
+// needs returns the parts that go before a script, by its first line.
+func needs(text string) []string {
+	first, _, _ := strings.Cut(text, "\n")
+	parts, _ := strings.CutPrefix(first, "-- needs: ")
+	if parts == first {
+		return nil
+	}
+	return strings.Fields(parts)
 }
 
 // classify says which scripts keep their answers for a repetition, and which of the
 // others write.
 func (s *scripts) classify() {
 	for _, c := range []*script{
-		&s.finish, &s.change, &s.clear, &s.user, &s.unban, &s.erase, &s.befriend, &s.swap, &s.unfriend, &s.disown,
-		&s.mark, &s.unmark, &s.recopy, &s.settle, &s.depart, &s.readmit, &s.announce, &s.enter,
+		&s.sessionEnd, &s.sessionChange, &s.presenceClear, &s.userChange, &s.userUnban, &s.userErase, &s.friendAdd, &s.friendSwap, &s.friendRemove, &s.friendRemoveAll,
+		&s.daysMark, &s.daysUnmark, &s.archiveMarkDirty, &s.archiveClearDirty, &s.archiveOffload, &s.archiveRestore, &s.archiveAnnounce, &s.transferEnter,
 	} {
 		c.keeps = true
 	}
-	for _, c := range []*script{&s.beat, &s.stamp, &s.sweep} {
+	for _, c := range []*script{&s.presenceBeat, &s.upkeepStamp, &s.upkeepSweep} {
 		c.writes = true
 	}
 }

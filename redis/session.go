@@ -12,14 +12,14 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// Begin implements [rollcall.Sessions].
-func (e *Engine) Begin(ctx context.Context, at time.Time, b rollcall.Begin) (rollcall.Begun, error) {
+// StartSession implements [rollcall.Sessions].
+func (e *Engine) StartSession(ctx context.Context, at time.Time, b rollcall.StartSession) (rollcall.StartResult, error) {
 	now := at.UnixMilli()
 	claimed, err := e.claim(ctx, now, &b)
 	if err != nil {
-		return rollcall.Begun{}, err
+		return rollcall.StartResult{}, err
 	}
-	begun, err := e.begin(ctx, now, &b)
+	begun, err := e.startSession(ctx, now, &b)
 	if err != nil && claimed && !errors.Is(err, rollcall.ErrUnavailable) {
 		err = errors.Join(err, e.unclaim(ctx, now, &b)) // a login that was refused holds no key
 	}
@@ -35,11 +35,11 @@ func (e *Engine) claimKey(r *rollcall.Retry) string {
 
 // claim takes a retry key for a request; it reports whether there was one to
 // take. Logins of one request may hold it together: its nonce tells them apart.
-func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.Begin) (bool, error) {
+func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.StartSession) (bool, error) {
 	if b.Retry == nil {
 		return false, nil
 	}
-	msg, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.claim, string(b.Retry.Request[:]),
+	msg, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.retryClaim, string(b.Retry.Request[:]),
 		string(b.Retry.Nonce[:]), fmt.Sprint(now), fmt.Sprint(e.settings.RetryKeep.Milliseconds())))
 	if err != nil {
 		return false, err
@@ -52,8 +52,8 @@ func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.Begin) (bool,
 }
 
 // unclaim gives a login's hold on its retry key up.
-func (e *Engine) unclaim(ctx context.Context, now int64, b *rollcall.Begin) error {
-	_, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.unclaim, string(b.Retry.Nonce[:])))
+func (e *Engine) unclaim(ctx context.Context, now int64, b *rollcall.StartSession) error {
+	_, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.retryRelease, string(b.Retry.Nonce[:])))
 	return err
 }
 
@@ -64,17 +64,17 @@ func errRetryTaken() error {
 // makeRoomStep bounds the sessions that one script of a login ends for each limit.
 const makeRoomStep = 16
 
-// begin carries out a login. If very many sessions have to make room, as after a
+// startSession carries out a login. If very many sessions have to make room, as after a
 // limit was lowered, they end in steps ahead of it, down to those that the limit
 // has room for without the login.
-func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (out rollcall.Begun, err error) {
+func (e *Engine) startSession(ctx context.Context, now int64, b *rollcall.StartSession) (out rollcall.StartResult, err error) {
 	ahead := "" // ids that such steps ended
 	for {
 		msg, err := e.confirmed(ctx, now, e.beginning(now, b, ahead))
 		if err != nil {
 			return out, err
 		}
-		e.news.ring()
+		e.news.wake()
 		reply, err := msg.ToArray()
 		if err != nil || len(reply) == 0 {
 			return out, damaged("the answer to a login")
@@ -109,7 +109,7 @@ func (e *Engine) begin(ctx context.Context, now int64, b *rollcall.Begin) (out r
 }
 
 // beginning is one attempt at a login, behind steps that ended some sessions.
-func (e *Engine) beginning(now int64, b *rollcall.Begin, ahead string) call {
+func (e *Engine) beginning(now int64, b *rollcall.StartSession, ahead string) call {
 	s := &b.Session
 	var random, home packer
 	random.u64(b.Random)
@@ -121,7 +121,7 @@ func (e *Engine) beginning(now int64, b *rollcall.Begin, ahead string) call {
 	if b.Retry != nil {
 		retry, request, nonce = string(b.Retry.Key[:]), string(b.Retry.Request[:]), string(b.Retry.Nonce[:])
 	}
-	c := in(e.partOf(s.User), &e.scripts.begin,
+	c := in(e.partOf(s.User), &e.scripts.sessionStart,
 		packPolicies(b.Policies.List()), s.User, string(b.BanKey[:]), s.Kind, s.Name, s.App, s.Device, s.DeviceID,
 		addrText(s.IP), packRest(s), tokenText(b.Token), random.text(), home.text(), day,
 		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(s.Kind == "" || e.kinds.has(s.Kind, now)),
@@ -162,8 +162,8 @@ func replaced(packed rueidis.RedisMessage) []rollcall.Ended {
 }
 
 // replayed reads the answer to a login that was made before.
-func replayed(now int64, reply []rueidis.RedisMessage) (rollcall.Begun, error) {
-	var out rollcall.Begun
+func replayed(now int64, reply []rueidis.RedisMessage) (rollcall.StartResult, error) {
+	var out rollcall.StartResult
 	if len(reply) != 4 {
 		return out, damaged("the answer to a login")
 	}
@@ -209,7 +209,7 @@ func unpackLive(reply []rueidis.RedisMessage) (record, error) {
 	return unpackRecord(idOf(id), blob, seen, expires)
 }
 
-// unpackFound reads what lookup.lua says of a session: one that lives, one with
+// unpackFound reads what session_lookup.lua says of a session: one that lives, one with
 // End set, or CodeNotFound.
 func unpackFound(msg rueidis.RedisMessage) (record, error) {
 	reply, err := msg.ToArray()
@@ -243,7 +243,7 @@ const touchStep = 100
 func (e *Engine) Touch(ctx context.Context, at time.Time, refs []rollcall.Ref, policies *rollcall.Policies) ([]rollcall.Touched, error) {
 	packed := packPolicies(policies.List())
 	out := make([]rollcall.Touched, len(refs))
-	err := e.eachRef(ctx, at, refs, &e.scripts.touch, []string{packed}, func(i int, msg rueidis.RedisMessage) error {
+	err := e.eachRef(ctx, at, refs, &e.scripts.sessionTouch, []string{packed}, func(i int, msg rueidis.RedisMessage) error {
 		r, err := unpackFound(msg)
 		if err != nil && rollcall.CodeOf(err) != rollcall.CodeNotFound {
 			return err
@@ -254,7 +254,7 @@ func (e *Engine) Touch(ctx context.Context, at time.Time, refs []rollcall.Ref, p
 	if err != nil {
 		return nil, err
 	}
-	e.news.ring()
+	e.news.wake()
 	return out, nil
 }
 
@@ -301,7 +301,7 @@ func flag(set bool) string {
 
 // lookup finds one session.
 func (e *Engine) lookup(ctx context.Context, at time.Time, ref rollcall.Ref, v rollcall.Viewer) (r record, err error) {
-	err = e.eachRef(ctx, at, []rollcall.Ref{ref}, &e.scripts.lookup, []string{flag(v == rollcall.Public), "0"}, func(_ int, msg rueidis.RedisMessage) error {
+	err = e.eachRef(ctx, at, []rollcall.Ref{ref}, &e.scripts.sessionLookup, []string{flag(v == rollcall.ViewerPublic), "0"}, func(_ int, msg rueidis.RedisMessage) error {
 		r, err = unpackFound(msg)
 		return err
 	})
@@ -328,7 +328,7 @@ func (e *Engine) Rotate(ctx context.Context, at time.Time, id rollcall.SessionID
 // did meanwhile.
 func (e *Engine) change(ctx context.Context, at time.Time, id rollcall.SessionID, edit func(*record)) (rollcall.Session, error) {
 	for {
-		r, err := e.lookup(ctx, at, rollcall.Ref{ID: id}, rollcall.Truth)
+		r, err := e.lookup(ctx, at, rollcall.Ref{ID: id}, rollcall.ViewerAdmin)
 		if err != nil {
 			return r.Session, err
 		}
@@ -337,7 +337,7 @@ func (e *Engine) change(ctx context.Context, at time.Time, id rollcall.SessionID
 		}
 		before := r.pack()
 		edit(&r)
-		msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.home(id.Home()), &e.scripts.change, idText(id), before, r.pack()))
+		msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.home(id.Home()), &e.scripts.sessionChange, idText(id), before, r.pack()))
 		if err != nil {
 			return r.Session, err
 		}

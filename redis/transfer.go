@@ -28,12 +28,12 @@ const (
 
 // Export implements [rollcall.Transfer]. Who is known is gathered from all keys
 // first; then users come by partition, then id.
-func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.Dossier) error) error {
+func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.UserSnapshot) error) error {
 	found, err := e.scan(ctx)
 	if err != nil {
 		return err
 	}
-	for p := range e.roots {
+	for p := range e.keyPrefixes {
 		x := &exporting{e: e, at: at, part: p, met: make(map[string]bool)}
 		if err := x.run(ctx, found[p], visit); err != nil {
 			return err
@@ -61,7 +61,7 @@ type traces struct {
 
 // scan looks at the names of all keys.
 func (e *Engine) scan(ctx context.Context) ([]traces, error) {
-	out := make([]traces, len(e.roots))
+	out := make([]traces, len(e.keyPrefixes))
 	for p := range out {
 		out[p].users = make(map[string]struct{})
 	}
@@ -99,7 +99,7 @@ func (e *Engine) trace(k string, into []traces) {
 	}
 }
 
-func (x *exporting) run(ctx context.Context, found traces, visit func(rollcall.Dossier) error) error {
+func (x *exporting) run(ctx context.Context, found traces, visit func(rollcall.UserSnapshot) error) error {
 	if err := x.gather(ctx, found.users); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (x *exporting) run(ctx context.Context, found traces, visit func(rollcall.D
 			}
 		}
 	}
-	return x.nobody(ctx, found.ended, visit)
+	return x.exportErased(ctx, found.ended, visit)
 }
 
 // gather adds the users who stand in the partition's own lists.
@@ -198,7 +198,7 @@ func (x *exporting) readBans(ctx context.Context) error {
 func (x *exporting) readDays(ctx context.Context) error {
 	x.marks, x.days = "", make(map[string]*roaring.Bitmap)
 	for next := "-inf"; next != ""; {
-		msg, err := x.e.one(ctx, 0, in(x.part, &x.e.scripts.sets, next))
+		msg, err := x.e.one(ctx, 0, in(x.part, &x.e.scripts.daysExport, next))
 		if err != nil {
 			return err
 		}
@@ -218,9 +218,9 @@ func (x *exporting) readDays(ctx context.Context) error {
 }
 
 // read returns the dossiers of the first of some users, of one at least.
-func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.Dossier, err error) {
+func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.UserSnapshot, err error) {
 	err = x.e.untilSettled(ctx, func() (again bool, err error) {
-		msg, err := x.e.one(ctx, x.at.UnixMilli(), in(x.part, &x.e.scripts.dossier, append([]string{x.marks, dossierCost}, users...)...))
+		msg, err := x.e.one(ctx, x.at.UnixMilli(), in(x.part, &x.e.scripts.transferRead, append([]string{x.marks, dossierCost}, users...)...))
 		if err != nil {
 			return false, err
 		}
@@ -231,7 +231,7 @@ func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.Do
 		if changes, _ := reply[0].ToString(); changes != x.bans.changes {
 			return true, x.readBans(ctx)
 		}
-		out = make([]rollcall.Dossier, len(reply)-1)
+		out = make([]rollcall.UserSnapshot, len(reply)-1)
 		for i := range out {
 			if out[i], err = x.dossier(ctx, users[i], reply[i+1]); err != nil {
 				return false, err
@@ -242,14 +242,14 @@ func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.Do
 	return out, err
 }
 
-// nobody tells what is left of erased users: their bans, and that their sessions
+// exportErased tells what is left of erased users: their bans, and that their sessions
 // ended.
-func (x *exporting) nobody(ctx context.Context, ended []string, visit func(rollcall.Dossier) error) error {
-	var d rollcall.Dossier
+func (x *exporting) exportErased(ctx context.Context, ended []string, visit func(rollcall.UserSnapshot) error) error {
+	var d rollcall.UserSnapshot
 	for _, ban := range x.bans.of[""] {
-		d.Bans = append(d.Bans, rollcall.KeptBan{Ban: ban, Home: uint16(x.part), Bits: uint8(bits.Len(uint(len(x.e.roots) - 1)))})
+		d.Bans = append(d.Bans, rollcall.BanSnapshot{Ban: ban, Home: uint16(x.part), Bits: uint8(bits.Len(uint(len(x.e.keyPrefixes) - 1)))})
 	}
-	slices.SortFunc(d.Bans, func(a, b rollcall.KeptBan) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	slices.SortFunc(d.Bans, func(a, b rollcall.BanSnapshot) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	ended = slices.DeleteFunc(ended, func(id string) bool { return x.met[id] })
 	slices.Sort(ended)
 	for some := range slices.Chunk(slices.Compact(ended), dossierStep) {
@@ -257,7 +257,7 @@ func (x *exporting) nobody(ctx context.Context, ended []string, visit func(rollc
 		for i, id := range some {
 			refs[i].ID = idOf(id)
 		}
-		err := x.e.eachRef(ctx, x.at, refs, &x.e.scripts.lookup, []string{"0", "0"}, func(_ int, msg rueidis.RedisMessage) error {
+		err := x.e.eachRef(ctx, x.at, refs, &x.e.scripts.sessionLookup, []string{"0", "0"}, func(_ int, msg rueidis.RedisMessage) error {
 			r, err := unpackFound(msg)
 			if rollcall.CodeOf(err) == rollcall.CodeNotFound {
 				return nil

@@ -36,7 +36,7 @@ func TestUsersWhoFallSilentInOneSecondAreAnnouncedOnce(t *testing.T) {
 	require.NoError(t, r.e.Beat(ctx, r.clock.Now(), users))
 	for range 330 { // the servers are there all the time
 		r.clock.Advance(time.Second)
-		if _, err := r.e.everywhere(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.stamp, "1"); err != nil {
+		if _, err := r.e.everywhere(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.upkeepStamp, "1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 	r.m.slow()
 	for range 500 {
 		r.clock.Advance(4 * time.Second)
-		_, err := r.e.everywhere(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.stamp, "1")
+		_, err := r.e.everywhere(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.upkeepStamp, "1")
 		require.NoError(t, err)
 	}
 	left := func() (n int) {
@@ -211,7 +211,7 @@ func TestEventsPastTheirCountGoHoweverMany(t *testing.T) {
 	r.tickUntil(t, "as many are left as are kept", func() bool { return r.do(t, "XLEN", "rc:{0}:pres") == "1000" })
 	short, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	events, err := r.e.Tail(short, "", 2000, rollcall.Truth)
+	events, err := r.e.Tail(short, "", 2000, rollcall.ViewerAdmin)
 	require.NoError(t, err)
 	require.Len(t, events, 1000, "whoever begins anew gets what is kept")
 }

@@ -88,11 +88,11 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 	if p.Invisible != nil {
 		args = append(args, "invisible", flag(*p.Invisible))
 	}
-	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.user, args...))
+	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.userChange, args...))
 	if err != nil {
 		return rollcall.User{}, err
 	}
-	e.news.ring()
+	e.news.wake()
 	reply, err := msg.ToArray()
 	if err != nil || len(reply) != 4 {
 		return rollcall.User{}, damaged("a user")
@@ -103,7 +103,7 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 		return rollcall.User{}, damaged("a user")
 	}
 	for left > 0 { // lists do the same before they answer
-		if msg, err = e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.follow, user, strconv.Itoa(followStep))); err != nil {
+		if msg, err = e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.userVisibility, user, strconv.Itoa(followStep))); err != nil {
 			return rollcall.User{}, err
 		}
 		if left, err = msg.AsInt64(); err != nil {
@@ -115,11 +115,11 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 
 // Unban implements [rollcall.Users].
 func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollcall.BanKey) (bool, error) {
-	msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.unban, user, string(key[:])))
+	msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.userUnban, user, string(key[:])))
 	if err != nil {
 		return false, err
 	}
-	e.news.ring()
+	e.news.wake()
 	n, err := msg.AsInt64()
 	if err != nil || n == 0 {
 		return false, err
@@ -130,7 +130,7 @@ func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollc
 // liftEverywhere removes a ban from the other partitions: one of an erased user
 // that came from another engine may hold in several.
 func (e *Engine) liftEverywhere(ctx context.Context, now int64, key rollcall.BanKey) error {
-	_, err := e.everywhere(ctx, now, &e.scripts.unban, "", string(key[:]))
+	_, err := e.everywhere(ctx, now, &e.scripts.userUnban, "", string(key[:]))
 	return err
 }
 

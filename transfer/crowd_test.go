@@ -42,8 +42,8 @@ func userName(i int) string {
 }
 
 // next returns up to limit more dossiers.
-func (c *crowd) next(limit int) []rollcall.Dossier {
-	out := make([]rollcall.Dossier, 0, limit)
+func (c *crowd) next(limit int) []rollcall.UserSnapshot {
+	out := make([]rollcall.UserSnapshot, 0, limit)
 	for ; len(out) < limit && len(c.order) > 0; c.order = c.order[1:] {
 		c.rnd = rand.New(rand.NewPCG(7, uint64(c.order[0]))) //nolint:gosec // to be the same every time
 		out = append(out, c.dossier(c.order[0]))
@@ -51,11 +51,11 @@ func (c *crowd) next(limit int) []rollcall.Dossier {
 	return out
 }
 
-func (c *crowd) dossier(i int) rollcall.Dossier {
+func (c *crowd) dossier(i int) rollcall.UserSnapshot {
 	ago := func(most time.Duration) time.Time {
 		return now.Add(-time.Duration(c.rnd.Int64N(int64(most)))).Truncate(time.Millisecond)
 	}
-	d := rollcall.Dossier{User: userName(i), LastSeen: ago(80 * 24 * time.Hour).Truncate(time.Second), Days: map[string][]rollcall.Day{}}
+	d := rollcall.UserSnapshot{User: userName(i), LastSeen: ago(80 * 24 * time.Hour).Truncate(time.Second), Days: map[string][]rollcall.Day{}}
 	if i%10 == 0 {
 		d.Kind, d.Name, d.Invisible, d.Frozen = "staff", fmt.Sprintf("Nº %d", i), i%100 == 0, time.Time{}
 	}
@@ -85,8 +85,8 @@ func sorted(friends []rollcall.Friend, user string) []rollcall.Friend {
 	return inOrder(byUser)
 }
 
-func (c *crowd) session(user string, login time.Time, i int) rollcall.KeptSession {
-	s := rollcall.KeptSession{Idle: 24 * time.Hour}
+func (c *crowd) session(user string, login time.Time, i int) rollcall.SessionSnapshot {
+	s := rollcall.SessionSnapshot{Idle: 24 * time.Hour}
 	sum := sha256.Sum256([]byte(user))
 	copy(s.Token[:], sum[:])
 	s.Session = rollcall.Session{

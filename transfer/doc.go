@@ -6,5 +6,5 @@
 // The stream is JSON Lines, packed with zstd: a header, the dossiers, the API
 // keys, and a trailer with counts and a SHA-256 of all before it. Any tool for
 // text reads it once it is unpacked; docs/formats.md describes the fields. What
-// no [rollcall.Dossier] holds is not in it.
+// no [rollcall.UserSnapshot] holds is not in it.
 package transfer

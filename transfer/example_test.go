@@ -51,6 +51,6 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(summary.Dossiers, "user moved:", session.User, "is still logged in")
+	fmt.Println(summary.Snapshots, "user moved:", session.User, "is still logged in")
 	// Output: 1 user moved: alice is still logged in
 }

@@ -18,7 +18,7 @@ import (
 
 // Source is what an export reads: a [rollcall.Roll].
 type Source interface {
-	Export(ctx context.Context, visit func(rollcall.Dossier) error) error
+	Export(ctx context.Context, visit func(rollcall.UserSnapshot) error) error
 	Keys(ctx context.Context) ([]rollcall.APIKey, error)
 	Stats(ctx context.Context) (rollcall.Stats, error)
 	Timezone() *time.Location
@@ -29,7 +29,7 @@ type Source interface {
 // Progress is how far an export or import has come. Total is the number of
 // users there were when the export began: about as many dossiers as to come.
 type Progress struct {
-	Dossiers, Total int
+	Snapshots, Total int
 }
 
 // flushAt is how much text is gathered before it is packed.
@@ -74,7 +74,7 @@ func (x *export) run(ctx context.Context, from Source) error {
 	if err := x.line("export", header); err != nil {
 		return err
 	}
-	err = from.Export(ctx, func(d rollcall.Dossier) error {
+	err = from.Export(ctx, func(d rollcall.UserSnapshot) error {
 		from := len(x.b)
 		x.dossier(&d)
 		if n := len(x.b) - from; n > maxLine {
@@ -128,7 +128,7 @@ func (x *export) flush(limit int) error {
 	_, err := x.out.Write(x.b)
 	x.b = x.b[:0]
 	if x.progress != nil {
-		x.progress(Progress{x.counts.Dossiers, max(x.total, x.counts.Dossiers)})
+		x.progress(Progress{x.counts.Snapshots, max(x.total, x.counts.Snapshots)})
 	}
 	return err
 }

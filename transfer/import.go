@@ -14,7 +14,7 @@ import (
 
 // Target is what an import writes to: a [rollcall.Roll].
 type Target interface {
-	Import(ctx context.Context, dossiers ...rollcall.Dossier) error
+	Import(ctx context.Context, dossiers ...rollcall.UserSnapshot) error
 	ImportKey(ctx context.Context, key rollcall.APIKey) (bool, error)
 }
 
@@ -40,7 +40,7 @@ type Summary struct {
 
 // A chunk is some lines that go through the import together.
 const (
-	chunkLines = rollcall.MaxDossiers
+	chunkLines = rollcall.MaxSnapshots
 	chunkBytes = 4 << 20
 )
 
@@ -50,13 +50,13 @@ type chunk struct {
 	first int   // number of the first line
 	err   error // reading stopped behind it
 
-	entered  chan struct{} // closed when its text and dossiers are needed no more
-	parsed   chan struct{} // closed when the rest is set
-	dossiers []rollcall.Dossier
-	lines    []int // of the dossiers
-	keys     []rollcall.APIKey
-	keyLines []int
-	fault    error
+	entered   chan struct{} // closed when its text and dossiers are needed no more
+	parsed    chan struct{} // closed when the rest is set
+	snapshots []rollcall.UserSnapshot
+	lines     []int // of the dossiers
+	keys      []rollcall.APIKey
+	keyLines  []int
+	fault     error
 }
 
 // Import enters the rest of the stream. Whatever the error, what the summary
@@ -162,7 +162,7 @@ func (c *chunk) parseLine(b []byte, number int) error {
 		if err != nil {
 			return err
 		}
-		c.dossiers, c.lines = append(c.dossiers, d), append(c.lines, number)
+		c.snapshots, c.lines = append(c.snapshots, d), append(c.lines, number)
 		return nil
 	case l.APIKey != nil:
 		k, err := l.APIKey.key()
@@ -192,10 +192,10 @@ func (m *importing) run(ctx context.Context, chunks <-chan *chunk) error {
 		if err := m.enter(ctx, c); err != nil {
 			return err
 		}
-		c.dossiers = nil
+		c.snapshots = nil
 		close(c.entered)
 		if m.options.Progress != nil {
-			done := m.summary.Dossiers + m.summary.Skipped
+			done := m.summary.Snapshots + m.summary.Skipped
 			m.options.Progress(Progress{done, max(m.total, done)})
 		}
 		if errors.Is(c.err, io.EOF) {
@@ -210,12 +210,12 @@ func (m *importing) run(ctx context.Context, chunks <-chan *chunk) error {
 
 // enter enters what was parsed of a chunk.
 func (m *importing) enter(ctx context.Context, c *chunk) error {
-	if len(c.dossiers) > 0 {
-		err := m.to.Import(ctx, c.dossiers...)
+	if len(c.snapshots) > 0 {
+		err := m.to.Import(ctx, c.snapshots...)
 		switch {
 		case err == nil:
-			for i := range c.dossiers {
-				m.summary.add(&c.dossiers[i])
+			for i := range c.snapshots {
+				m.summary.add(&c.snapshots[i])
 			}
 		case rollcall.CodeOf(err) == rollcall.CodeInvalidArgument,
 			rollcall.CodeOf(err) == rollcall.CodeConflict && m.options.SkipKnown:
@@ -245,11 +245,11 @@ func (m *importing) enter(ctx context.Context, c *chunk) error {
 
 // oneByOne enters dossiers each on its own, where one of them is refused.
 func (m *importing) oneByOne(ctx context.Context, c *chunk) error {
-	for i := range c.dossiers {
-		err := m.to.Import(ctx, c.dossiers[i])
+	for i := range c.snapshots {
+		err := m.to.Import(ctx, c.snapshots[i])
 		switch {
 		case err == nil:
-			m.summary.add(&c.dossiers[i])
+			m.summary.add(&c.snapshots[i])
 		case rollcall.CodeOf(err) == rollcall.CodeConflict && m.options.SkipKnown:
 			m.summary.Skipped++
 		default:

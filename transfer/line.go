@@ -17,10 +17,10 @@ const Version = 1
 
 // line is a line of the stream: one of its fields is set.
 type line struct {
-	Export  *Header  `json:"export"`
-	Dossier *dossier `json:"dossier"`
-	APIKey  *apiKey  `json:"api_key"`
-	End     *trailer `json:"end"`
+	Export  *Header       `json:"export"`
+	Dossier *snapshotLine `json:"dossier"`
+	APIKey  *apiKey       `json:"api_key"`
+	End     *trailer      `json:"end"`
 }
 
 // Header begins a stream. Users and Sessions are what there was when the export
@@ -37,17 +37,17 @@ type Header struct {
 
 // Counts are how much a stream holds.
 type Counts struct {
-	Dossiers int `json:"dossiers"`
-	Sessions int `json:"sessions"` // live
-	Ended    int `json:"ended"`
-	Friends  int `json:"friends"`
-	Days     int `json:"days"`
-	Bans     int `json:"bans"`
-	APIKeys  int `json:"api_keys"`
+	Snapshots int `json:"dossiers"`
+	Sessions  int `json:"sessions"` // live
+	Ended     int `json:"ended"`
+	Friends   int `json:"friends"`
+	Days      int `json:"days"`
+	Bans      int `json:"bans"`
+	APIKeys   int `json:"api_keys"`
 }
 
-func (c *Counts) add(d *rollcall.Dossier) {
-	c.Dossiers++
+func (c *Counts) add(d *rollcall.UserSnapshot) {
+	c.Snapshots++
 	c.Sessions += len(d.Sessions)
 	c.Ended += len(d.Ended)
 	c.Friends += len(d.Friends)
@@ -63,8 +63,8 @@ type trailer struct {
 	SHA256 string `json:"sha256"` // of all lines before, their ends included
 }
 
-// dossier is a [rollcall.Dossier] as it is written.
-type dossier struct {
+// snapshotLine is a [rollcall.UserSnapshot] as it is written.
+type snapshotLine struct {
 	User      string              `json:"user"`
 	Kind      string              `json:"kind"`
 	Name      string              `json:"name"`
@@ -169,8 +169,8 @@ func unhex(into []byte, text, what string) error {
 }
 
 // dossier returns what the line stands for.
-func (in *dossier) dossier() (rollcall.Dossier, error) {
-	d := rollcall.Dossier{
+func (in *snapshotLine) dossier() (rollcall.UserSnapshot, error) {
+	d := rollcall.UserSnapshot{
 		User: in.User, Kind: in.Kind, Name: in.Name, Invisible: in.Invisible, Frozen: in.Frozen, LastSeen: in.LastSeen, Gone: in.Gone,
 	}
 	if len(in.Friends) > 0 {
@@ -190,7 +190,7 @@ func (in *dossier) dossier() (rollcall.Dossier, error) {
 		return d, err
 	}
 	for _, b := range in.Bans {
-		kept := rollcall.KeptBan{Home: b.Home, Bits: b.Bits, Ban: rollcall.Ban{User: in.User, At: b.At, Until: b.Until, Reason: b.Reason, Actor: b.Actor}}
+		kept := rollcall.BanSnapshot{Home: b.Home, Bits: b.Bits, Ban: rollcall.Ban{User: in.User, At: b.At, Until: b.Until, Reason: b.Reason, Actor: b.Actor}}
 		if err := unhex(kept.Key[:], b.Key, "the key of a ban"); err != nil {
 			return d, err
 		}
@@ -242,11 +242,11 @@ func parseDays(in map[string][]string) (map[string][]rollcall.Day, error) {
 // maxDays bounds the days of one user: 270 years.
 const maxDays = 100_000
 
-func sessionsOf(user string, in list[session]) ([]rollcall.KeptSession, error) {
+func sessionsOf(user string, in list[session]) ([]rollcall.SessionSnapshot, error) {
 	if len(in) == 0 {
 		return nil, nil
 	}
-	out := make([]rollcall.KeptSession, len(in))
+	out := make([]rollcall.SessionSnapshot, len(in))
 	for i := range in {
 		s, to := &in[i], &out[i]
 		to.Session = rollcall.Session{

@@ -100,9 +100,9 @@ func (s *Stream) readHeader() error {
 }
 
 var (
-	beginDossier = []byte(`{"dossier":`)
-	beginKey     = []byte(`{"api_key":`)
-	beginEnd     = []byte(`{"end":`)
+	beginSnapshot = []byte(`{"dossier":`)
+	beginKey      = []byte(`{"api_key":`)
+	beginEnd      = []byte(`{"end":`)
 )
 
 // next appends the next line to dst; io.EOF behind a trailer that is right. The
@@ -135,8 +135,8 @@ func (s *Stream) next(dst []byte) ([]byte, error) {
 	}
 	s.hash.Write(b)
 	switch {
-	case bytes.HasPrefix(b, beginDossier):
-		s.found.Dossiers++
+	case bytes.HasPrefix(b, beginSnapshot):
+		s.found.Snapshots++
 	case bytes.HasPrefix(b, beginKey):
 		s.found.APIKeys++
 	}
@@ -167,9 +167,9 @@ func (s *Stream) finish(b []byte) error {
 	switch _, err := s.in.ReadByte(); {
 	case sum != l.End.SHA256:
 		return fmt.Errorf("%w: its checksum is %s, and should be %s", ErrDamaged, sum, l.End.SHA256)
-	case s.found.Dossiers != l.End.Dossiers || s.found.APIKeys != l.End.APIKeys:
+	case s.found.Snapshots != l.End.Snapshots || s.found.APIKeys != l.End.APIKeys:
 		return fmt.Errorf("%w: it has %d dossiers and %d API keys, and should have %d and %d",
-			ErrDamaged, s.found.Dossiers, s.found.APIKeys, l.End.Dossiers, l.End.APIKeys)
+			ErrDamaged, s.found.Snapshots, s.found.APIKeys, l.End.Snapshots, l.End.APIKeys)
 	case err == nil:
 		return fmt.Errorf("%w: something follows its last line", ErrDamaged)
 	case !errors.Is(err, io.EOF):

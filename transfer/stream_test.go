@@ -27,9 +27,9 @@ func exported(t *testing.T, users int) (packed []byte, text string) {
 	require.NoError(t, err)
 	var out bytes.Buffer
 	told := 0
-	counts, err := transfer.Export(t.Context(), roll, &out, func(p transfer.Progress) { told = p.Dossiers })
+	counts, err := transfer.Export(t.Context(), roll, &out, func(p transfer.Progress) { told = p.Snapshots })
 	require.NoError(t, err)
-	require.Equal(t, users, counts.Dossiers)
+	require.Equal(t, users, counts.Snapshots)
 	require.Equal(t, users, told)
 	require.Equal(t, 1, counts.APIKeys)
 	z, err := zstd.NewReader(bytes.NewReader(out.Bytes()))
@@ -76,7 +76,7 @@ func TestEveryPacking(t *testing.T) {
 			summary, err := take(t, to, bytes.NewReader(b), transfer.Options{Keys: true})
 			require.NoError(t, err)
 			require.True(t, summary.Complete)
-			require.Equal(t, 3000, summary.Dossiers)
+			require.Equal(t, 3000, summary.Snapshots)
 			keys, err := to.Keys(t.Context())
 			require.NoError(t, err)
 			require.Len(t, keys, 1)
@@ -116,14 +116,14 @@ func TestCutShort(t *testing.T) {
 	summary, err := take(t, to, strings.NewReader(text[:half]), transfer.Options{Keys: true})
 	require.ErrorIs(t, err, transfer.ErrIncomplete)
 	require.False(t, summary.Complete)
-	require.Equal(t, strings.Count(text[:half], `{"dossier":`), summary.Dossiers, "what could be read was entered")
+	require.Equal(t, strings.Count(text[:half], `{"dossier":`), summary.Snapshots, "what could be read was entered")
 
 	_, err = take(t, to, strings.NewReader(text), transfer.Options{Keys: true})
 	require.Equal(t, rollcall.CodeConflict, rollcall.CodeOf(err))
 	rest, err := take(t, to, strings.NewReader(text), transfer.Options{SkipKnown: true, Keys: true})
 	require.NoError(t, err)
-	require.Equal(t, summary.Dossiers, rest.Skipped)
-	require.Equal(t, 300-summary.Dossiers, rest.Dossiers)
+	require.Equal(t, summary.Snapshots, rest.Skipped)
+	require.Equal(t, 300-summary.Snapshots, rest.Snapshots)
 	_, n := digest(t, to)
 	require.Equal(t, 300, n)
 	again, err := take(t, to, strings.NewReader(text), transfer.Options{SkipKnown: true, Keys: true})
@@ -158,7 +158,7 @@ func TestDamaged(t *testing.T) {
 	to := open(t, "")
 	summary, err := take(t, to, strings.NewReader(strings.Replace(text, "Nº 10", "Nº 99", 1)), transfer.Options{Keys: true})
 	require.ErrorIs(t, err, transfer.ErrDamaged)
-	require.Equal(t, 300, summary.Dossiers)
+	require.Equal(t, 300, summary.Snapshots)
 	require.False(t, summary.Complete)
 }
 
@@ -185,7 +185,7 @@ func TestFaultyLines(t *testing.T) {
 		summary, err := take(t, to, strings.NewReader(header+"\n"+`{"dossier":{"user":"first","kind":"staff"}}`+"\n"+line+"\n"), transfer.Options{Keys: true})
 		require.ErrorContains(t, err, "line 3: ", line)
 		require.Equal(t, code, rollcall.CodeOf(err), "%s: %v", line, err)
-		require.Equal(t, 1, summary.Dossiers, line)
+		require.Equal(t, 1, summary.Snapshots, line)
 	}
 	to := open(t, "")
 	key := `{"api_key":{"id":"0000000000000000","hash":"` + strings.Repeat("ab", 32) + `","role":"admin","created_at":"2026-01-01T00:00:00Z"}}`
@@ -247,11 +247,11 @@ func TestWhatFailsIsTold(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	summary, err := s.Import(ctx, to, transfer.Options{Progress: func(transfer.Progress) { cancel() }})
 	require.ErrorIs(t, err, context.Canceled)
-	require.NotZero(t, summary.Dossiers)
-	require.Less(t, summary.Dossiers, 20_000)
+	require.NotZero(t, summary.Snapshots)
+	require.Less(t, summary.Snapshots, 20_000)
 	require.NoError(t, s.Close())
 	_, n := digest(t, to)
-	require.Equal(t, summary.Dossiers, n)
+	require.Equal(t, summary.Snapshots, n)
 }
 
 // TestAnotherSecret moves bans to where their users are known by other keys.

@@ -105,7 +105,7 @@ func (t *text) escape(r rune) {
 }
 
 // dossier writes the line of a dossier.
-func (t *text) dossier(d *rollcall.Dossier) {
+func (t *text) dossier(d *rollcall.UserSnapshot) {
 	t.b = append(t.b, `{"dossier":{`...)
 	t.string("user", d.User)
 	t.string("kind", d.Kind)
@@ -163,7 +163,7 @@ func (t *text) days(days map[string][]rollcall.Day) {
 	t.b = append(t.b, '}')
 }
 
-func (t *text) sessions(name string, list []rollcall.KeptSession) {
+func (t *text) sessions(name string, list []rollcall.SessionSnapshot) {
 	if len(list) == 0 {
 		return
 	}
@@ -176,7 +176,7 @@ func (t *text) sessions(name string, list []rollcall.KeptSession) {
 	t.b = append(t.b, ']')
 }
 
-func (t *text) session(s *rollcall.KeptSession) {
+func (t *text) session(s *rollcall.SessionSnapshot) {
 	t.b = append(t.b, '{')
 	t.string("id", s.ID.String())
 	t.hex("token", s.Token[:])
@@ -220,7 +220,7 @@ func (t *text) session(s *rollcall.KeptSession) {
 	t.b = append(t.b, '}')
 }
 
-func (t *text) bans(bans []rollcall.KeptBan) {
+func (t *text) bans(bans []rollcall.BanSnapshot) {
 	if len(bans) == 0 {
 		return
 	}

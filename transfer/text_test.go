@@ -18,9 +18,9 @@ func drawTime(t *rapid.T, label string) time.Time {
 	return time.UnixMilli(rapid.Int64Range(1, 4e12).Draw(t, label)).UTC()
 }
 
-func drawSession(t *rapid.T, user string) rollcall.KeptSession {
+func drawSession(t *rapid.T, user string) rollcall.SessionSnapshot {
 	text := rapid.String()
-	s := rollcall.KeptSession{Idle: time.Second, Lifetime: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "lifetime")) * time.Millisecond}
+	s := rollcall.SessionSnapshot{Idle: time.Second, Lifetime: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "lifetime")) * time.Millisecond}
 	copy(s.Token[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "token"))
 	login := drawTime(t, "login")
 	s.Session = rollcall.Session{
@@ -39,9 +39,9 @@ func drawSession(t *rapid.T, user string) rollcall.KeptSession {
 	return s
 }
 
-func drawDossier(t *rapid.T) rollcall.Dossier {
+func drawDossier(t *rapid.T) rollcall.UserSnapshot {
 	text := rapid.String()
-	d := rollcall.Dossier{
+	d := rollcall.UserSnapshot{
 		User: text.Draw(t, "user"), Kind: text.Draw(t, "kind"), Name: text.Draw(t, "name"),
 		Invisible: rapid.Bool().Draw(t, "invisible"), Gone: rapid.Bool().Draw(t, "gone"),
 	}
@@ -66,7 +66,7 @@ func drawDossier(t *rapid.T) rollcall.Dossier {
 		d.Ended = append(d.Ended, drawSession(t, d.User))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "bans") {
-		b := rollcall.KeptBan{Home: rapid.Uint16().Draw(t, "home"), Bits: uint8(rapid.IntRange(0, 16).Draw(t, "bits"))}
+		b := rollcall.BanSnapshot{Home: rapid.Uint16().Draw(t, "home"), Bits: uint8(rapid.IntRange(0, 16).Draw(t, "bits"))}
 		b.Ban = rollcall.Ban{User: d.User, At: drawTime(t, "at"), Until: drawTime(t, "until"), Reason: text.Draw(t, "reason"), Actor: text.Draw(t, "actor")}
 		copy(b.Key[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "key"))
 		d.Bans = append(d.Bans, b)
@@ -94,7 +94,7 @@ func TestADossierIsReadAsItWasWritten(t *testing.T) {
 // nowhere takes everything.
 type nowhere struct{}
 
-func (nowhere) Import(context.Context, ...rollcall.Dossier) error        { return nil }
+func (nowhere) Import(context.Context, ...rollcall.UserSnapshot) error   { return nil }
 func (nowhere) ImportKey(context.Context, rollcall.APIKey) (bool, error) { return true, nil }
 
 // FuzzImport reads whatever there is: nothing is taken for whole that has no

@@ -55,7 +55,7 @@ func open(t testing.TB, dir string) *rollcall.Roll {
 func fill(t testing.TB, roll *rollcall.Roll, n int) {
 	t.Helper()
 	for c := newCrowd(n); ; {
-		some := c.next(rollcall.MaxDossiers)
+		some := c.next(rollcall.MaxSnapshots)
 		if len(some) == 0 {
 			return
 		}
@@ -66,7 +66,7 @@ func fill(t testing.TB, roll *rollcall.Roll, n int) {
 // digest is a sum over everything that is known, in whatever order it comes.
 func digest(t testing.TB, roll *rollcall.Roll) (sum uint64, n int) {
 	t.Helper()
-	require.NoError(t, roll.Export(t.Context(), func(d rollcall.Dossier) error {
+	require.NoError(t, roll.Export(t.Context(), func(d rollcall.UserSnapshot) error {
 		h := fnv.New64a()
 		err := json.NewEncoder(h).Encode(d)
 		sum += h.Sum64()

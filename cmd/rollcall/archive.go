@@ -94,7 +94,7 @@ func (c *archiveRunCmd) Run(a *app) error {
 
 // archiveOnce does a run on the data directory.
 func (c *config) archiveOnce(a *app) (run runRecord, err error) {
-	err = c.withShelf(a, func(s *shelf) error {
+	err = c.withArchive(a, func(s *archiveService) error {
 		ctx, stop := interruptible(a.ctx)
 		defer stop()
 		r, err := s.runner.Run(ctx)
@@ -104,8 +104,8 @@ func (c *config) archiveOnce(a *app) (run runRecord, err error) {
 	return run, err
 }
 
-// withShelf opens engine and archive for one command.
-func (c *config) withShelf(a *app, do func(*shelf) error) error {
+// withArchive opens engine and archive for one command.
+func (c *config) withArchive(a *app, do func(*archiveService) error) error {
 	if c.archive == nil {
 		return c.noArchive
 	}
@@ -113,14 +113,14 @@ func (c *config) withShelf(a *app, do func(*shelf) error) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.openShelf(a, engine, newLogger(a, c), nil)
+	s, err := c.openArchive(a, engine, newLogger(a, c), nil)
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
 	if s == nil {
 		return errors.Join(errors.New("this engine cannot archive"), engine.Close())
 	}
-	c.roll.Archive = s.port()
+	c.roll.Archive = s.adapter()
 	roll, err := c.openRoll(engine) // which tells the engine its settings
 	if err != nil {
 		return errors.Join(err, engine.Close(), s.close())
@@ -202,8 +202,8 @@ func (c *archiveStatusCmd) show(a *app, conf *config, s *archive.Status) error {
 	}
 	w := a.stdout
 	fmt.Fprintf(w, "%s user-months in %s months; %s days have left the engine", humanize.Comma(int64(s.Rows)),
-		humanize.Comma(int64(s.Months)), humanize.Comma(int64(s.Departed)))
-	if s.Departed > 0 {
+		humanize.Comma(int64(s.Months)), humanize.Comma(int64(s.Offloaded)))
+	if s.Offloaded > 0 {
 		fmt.Fprintf(w, ", of %s to %s", s.Oldest, s.Newest)
 	}
 	fmt.Fprintln(w, ".")
@@ -225,7 +225,7 @@ func (c *archiveStatusCmd) show(a *app, conf *config, s *archive.Status) error {
 type statusRecord struct {
 	Rows      int           `json:"rows"`
 	Months    int           `json:"months"`
-	Departed  int           `json:"departed_days"`
+	Offloaded int           `json:"departed_days"`
 	Oldest    *rollcall.Day `json:"oldest_departed,omitempty"`
 	Newest    *rollcall.Day `json:"newest_departed,omitempty"`
 	Latest    *runRecord    `json:"latest,omitempty"`
@@ -235,10 +235,10 @@ type statusRecord struct {
 
 func statusOf(s *archive.Status, next time.Time) statusRecord {
 	r := statusRecord{
-		Rows: s.Rows, Months: s.Months, Departed: s.Departed, Next: next,
+		Rows: s.Rows, Months: s.Months, Offloaded: s.Offloaded, Next: next,
 		Latest: (*runRecord)(s.Latest), Completed: (*runRecord)(s.Completed),
 	}
-	if s.Departed > 0 {
+	if s.Offloaded > 0 {
 		r.Oldest, r.Newest = &s.Oldest, &s.Newest
 	}
 	return r
@@ -280,7 +280,7 @@ func (c *archiveRestoreCmd) Run(a *app) error {
 		return usageError{errors.New("--from must not be after --to")}
 	}
 	var done archive.Restored
-	err = conf.withShelf(a, func(s *shelf) error {
+	err = conf.withArchive(a, func(s *archiveService) error {
 		ctx, stop := interruptible(a.ctx)
 		defer stop()
 		var err error

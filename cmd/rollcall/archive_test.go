@@ -103,7 +103,7 @@ func TestArchive(t *testing.T) {
 		code, list := s.call(http.MethodGet, "/v1/archive/runs", key, "")
 		require.Equal(t, http.StatusOK, code)
 		require.Len(t, list["items"], 1)
-		logs, err := filepath.Glob(filepath.Join(dir, departedDir, "*.jsonl"))
+		logs, err := filepath.Glob(filepath.Join(dir, offloadDir, "*.jsonl"))
 		require.NoError(t, err)
 		require.NotEmpty(t, logs)
 

@@ -172,11 +172,11 @@ func (c *config) withRoll(a *app, run func(*rollcall.Roll) error) error {
 	if err != nil {
 		return err
 	}
-	shelf, err := c.openShelf(a, engine, nil, nil)
+	shelf, err := c.openArchive(a, engine, nil, nil)
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	c.roll.Archive = shelf.port()
+	c.roll.Archive = shelf.adapter()
 	roll, err := c.openRoll(engine)
 	if err != nil {
 		return errors.Join(err, engine.Close(), shelf.close())

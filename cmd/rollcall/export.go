@@ -110,7 +110,7 @@ func (c *exportCmd) report(a *app, counts transfer.Counts, taken time.Duration) 
 // countsText says how much was moved, in words.
 func countsText(c transfer.Counts) string {
 	return fmt.Sprintf("%s with %s, %s, %s, %s and %s, and %s",
-		counted(int64(c.Dossiers), "dossier"), counted(int64(c.Sessions), "session"), counted(int64(c.Ended), "ended session"),
+		counted(int64(c.Snapshots), "dossier"), counted(int64(c.Sessions), "session"), counted(int64(c.Ended), "ended session"),
 		counted(int64(c.Friends), "friend"), counted(int64(c.Days), "day"), counted(int64(c.Bans), "ban"), counted(int64(c.APIKeys), "API key"))
 }
 

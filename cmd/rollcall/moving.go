@@ -36,12 +36,12 @@ func (m *moving) show(p transfer.Progress) {
 				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
 		}
 		m.bar.ChangeMax(p.Total)
-		_ = m.bar.Set(p.Dossiers) // it only shows
+		_ = m.bar.Set(p.Snapshots) // it only shows
 	case !m.terminal && now.Sub(m.told) >= lineEvery:
 		m.told = now
-		rate := float64(p.Dossiers) / max(0.001, now.Sub(m.began).Seconds())
+		rate := float64(p.Snapshots) / max(0.001, now.Sub(m.began).Seconds())
 		fmt.Fprintf(m.w, "%s of about %s users, %s users/s\n",
-			humanize.Comma(int64(p.Dossiers)), humanize.Comma(int64(p.Total)), humanize.Comma(int64(rate)))
+			humanize.Comma(int64(p.Snapshots)), humanize.Comma(int64(p.Total)), humanize.Comma(int64(rate)))
 	}
 }
 

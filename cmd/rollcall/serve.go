@@ -34,17 +34,17 @@ const drainTime = 10 * time.Second
 
 // server is all that runs while rollcall serves.
 type server struct {
-	app    *app
-	cmd    *serveCmd
-	config *config
-	log    *slog.Logger
-	engine rollcall.Engine
-	roll   *rollcall.Roll
-	api    *httpapi.Server
-	shelf  *shelf // nil without an archive
-	http   *http.Server
-	cert   *keyPair // nil for plain HTTP
-	hangup <-chan os.Signal
+	app     *app
+	cmd     *serveCmd
+	config  *config
+	log     *slog.Logger
+	engine  rollcall.Engine
+	roll    *rollcall.Roll
+	api     *httpapi.Server
+	archive *archiveService // nil without an archive
+	http    *http.Server
+	cert    *keyPair // nil for plain HTTP
+	hangup  <-chan os.Signal
 }
 
 // Run serves until the context ends or a signal comes.
@@ -118,17 +118,17 @@ func (s *server) open() error {
 	if s.engine, err = conf.openEngine(s.app); err != nil {
 		return err
 	}
-	if s.shelf, err = conf.openShelf(s.app, s.engine, s.log, metrics); err != nil {
+	if s.archive, err = conf.openArchive(s.app, s.engine, s.log, metrics); err != nil {
 		return errors.Join(err, s.engine.Close())
 	}
-	conf.roll.Archive = s.shelf.port()
+	conf.roll.Archive = s.archive.adapter()
 	if s.roll, err = conf.openRoll(s.engine); err != nil {
-		return errors.Join(err, s.engine.Close(), s.shelf.close())
+		return errors.Join(err, s.engine.Close(), s.archive.close())
 	}
 	opts := conf.http
-	if s.shelf != nil {
-		s.shelf.schedule(s.app, conf.archive)
-		opts.Archive = s.shelf.scheduler
+	if s.archive != nil {
+		s.archive.schedule(s.app, conf.archive)
+		opts.Archive = s.archive.scheduler
 	}
 	opts.Logger, opts.Metrics, opts.Version = s.log, metrics, version()
 	if s.api, err = httpapi.New(s.roll, opts); err != nil {
@@ -138,8 +138,8 @@ func (s *server) open() error {
 }
 
 func (s *server) close() error {
-	s.shelf.stop()
-	return errors.Join(s.roll.Close(), s.engine.Close(), s.shelf.close())
+	s.archive.stop()
+	return errors.Join(s.roll.Close(), s.engine.Close(), s.archive.close())
 }
 
 // serve answers requests until the context ends, then drains.

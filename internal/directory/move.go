@@ -38,9 +38,9 @@ func (d *Directory) grow() {
 	d.table = newTable(d.old.nextSize())
 }
 
-// Settle takes a step of what the next changes would do: it moves some entries to
+// ClearDirty takes a step of what the next changes would do: it moves some entries to
 // the table that the directory grows into. It changes nothing that can be asked.
-func (d *Directory) Settle() { d.move(moveStep) }
+func (d *Directory) ClearDirty() { d.move(moveStep) }
 
 // move moves what stands in the next slots, up to the end of a run.
 func (d *Directory) move(slots int) {

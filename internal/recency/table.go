@@ -39,8 +39,8 @@ func (t *Table) Last(n uint32) uint32 { return t.last.Get(n) }
 // Hidden tells whether n is hidden.
 func (t *Table) Hidden(n uint32) bool { return t.hidden.has(n) }
 
-// Known returns how many numbers have a time, hidden ones included.
-func (t *Table) Known() int { return t.known }
+// CountKnown returns how many numbers have a time, hidden ones included.
+func (t *Table) CountKnown() int { return t.known }
 
 // Bytes returns the memory held.
 func (t *Table) Bytes() int { return t.last.Bytes() + t.hidden.bytes() + t.log.bytes() }

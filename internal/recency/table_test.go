@@ -57,7 +57,7 @@ func (m *model) hear(t require.TestingT, sec uint32, numbers []uint32, since uin
 	}
 	require.Equal(t, want, got)
 	if len(numbers) > 0 && !m.table.log.compacting {
-		require.LessOrEqual(t, int(m.table.log.len), 2*m.table.Known()+minStale)
+		require.LessOrEqual(t, int(m.table.log.len), 2*m.table.CountKnown()+minStale)
 	}
 }
 
@@ -100,7 +100,7 @@ func (m *model) check(t *rapid.T) {
 			require.Equal(t, m.want[n], got, "number %d", n)
 		}
 	}
-	require.Equal(t, len(m.want), m.table.Known())
+	require.Equal(t, len(m.want), m.table.CountKnown())
 
 	order := m.order(false)
 	m.checkWalk(t, order)
@@ -260,7 +260,7 @@ func TestHearInTheFirstSecond(t *testing.T) {
 	m.table.Hear(0, []uint32{1, 2}, &m.tally, 1, func(n, _ uint32, _ bool) {
 		t.Errorf("second 0 is never, but %d was heard", n)
 	})
-	require.Zero(t, m.table.Known())
+	require.Zero(t, m.table.CountKnown())
 	require.Zero(t, m.table.log.len)
 }
 
@@ -355,7 +355,7 @@ func TestACompactionLooksAtAFixedNumberForEachFewHeard(t *testing.T) {
 		require.Equal(t, []uint32{3*each + 7}, m.table.Group(nil, m.table.Last(3*each+7))[7:8])
 	}
 	require.Greater(t, steps, seconds*each/compactStep)
-	require.Equal(t, seconds*each, m.table.Known())
+	require.Equal(t, seconds*each, m.table.CountKnown())
 }
 
 func TestReadersSideBySide(t *testing.T) {

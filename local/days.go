@@ -1,0 +1,269 @@
+package local
+
+import (
+	"context"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/dayset"
+)
+
+// dayID names the set of the users of a kind on a day.
+type dayID struct {
+	kind uint8
+	day  int32
+}
+
+// dayTable holds the sets of a partition, each a bitmap over numbers, and what
+// lets days depart and come back.
+type dayTable struct {
+	p           *partition
+	sets        map[dayID]*roaring.Bitmap
+	first       []firstDays // by kind
+	dirty       map[monthID]*roaring.Bitmap
+	hasArchived *roaring.Bitmap // numbers with marks on days that departed
+}
+
+func (t *dayTable) init(p *partition) {
+	t.p = p
+	t.sets = make(map[dayID]*roaring.Bitmap)
+	t.dirty = make(map[monthID]*roaring.Bitmap)
+	t.hasArchived = roaring.New()
+}
+
+func (t *dayTable) has(kind uint8, day int32, n uint32) bool {
+	b := t.sets[dayID{kind, day}]
+	return b != nil && b.Contains(n)
+}
+
+// put adds a mark to a batch, if it is new.
+func (t *dayTable) put(b *pebble.Batch, kind uint8, day int32, n uint32) error {
+	_, err := t.putAll(b, []packedMark{newPackedMark(kind, rollcall.Day(day), n)}, marking)
+	return err
+}
+
+func (t *dayTable) add(kind uint8, day int32, n uint32) {
+	if !t.has(kind, day, n) {
+		t.change([]packedMark{newPackedMark(kind, rollcall.Day(day), n)}, marking)
+	}
+}
+
+func (t *dayTable) remove(id dayID, n uint32) {
+	if b := t.sets[id]; b != nil {
+		if b.Remove(n); b.IsEmpty() {
+			delete(t.sets, id)
+		}
+	}
+}
+
+// marksChange is what is done to marks.
+type marksChange uint8
+
+const (
+	marking marksChange = iota
+	unmarking
+	readmitting // as marking, but the archive has the marks already
+)
+
+// putAll puts the steps that change something into the batch, those of one
+// container as one operation, and what goes with them, and returns them. Steps
+// must be sorted and differ. First days that are taken back are not seen to.
+func (t *dayTable) putAll(b *pebble.Batch, steps []packedMark, how marksChange) ([]packedMark, error) {
+	changed := steps[:0]
+	op := dayset.AppendAdd
+	if how == unmarking {
+		op = dayset.AppendRemove
+	}
+	with := markEffects{t: t, b: b, operation: how}
+	var users []uint32
+	for id, some := range bySet(steps) {
+		set := t.sets[id]
+		users = users[:0]
+		for _, s := range some {
+			if (set != nil && set.Contains(s.user())) == (how == unmarking) {
+				changed = append(changed, s)
+				users = append(users, s.user())
+			}
+		}
+		if len(users) == 0 {
+			continue
+		}
+		err := mergeNumbers(b, op, users, func(c uint8) key { return dayKey(t.p.index, id.kind, id.day, c) })
+		if err == nil {
+			err = with.add(id, users)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return changed, with.end()
+}
+
+// change makes in memory the change that putAll put into a batch.
+func (t *dayTable) change(steps []packedMark, how marksChange) {
+	var users []uint32
+	for id, some := range bySet(steps) {
+		users = users[:0]
+		for _, s := range some {
+			users = append(users, s.user())
+		}
+		if how != readmitting {
+			t.markDirty(id.month(), users)
+		}
+		if how == unmarking {
+			for _, n := range users {
+				t.remove(id, n)
+			}
+			continue
+		}
+		set := t.sets[id]
+		if set == nil {
+			set = roaring.New()
+			t.sets[id] = set
+		}
+		set.AddMany(users)
+		t.notLaterThan(id, users)
+	}
+}
+
+// memory is measured now and then, as it means to walk all sets.
+func (t *dayTable) memory() int {
+	total := int(t.hasArchived.GetSizeInBytes())
+	for _, b := range t.sets {
+		total += int(b.GetSizeInBytes()) + 96
+	}
+	for _, b := range t.dirty {
+		total += int(b.GetSizeInBytes()) + 96
+	}
+	for k := range t.first {
+		total += t.first[k].bytes()
+	}
+	return total
+}
+
+// dayView is the sets of some kinds, united: those that are here, and those of
+// departed days that were read back.
+type dayView struct {
+	t     *dayTable
+	kinds []uint8
+	back  *coldSets // nil for none
+}
+
+// Set implements [dayset.Source].
+func (v dayView) Set(day int32) *roaring.Bitmap {
+	var some []*roaring.Bitmap
+	for _, k := range v.kinds {
+		if b := v.t.sets[dayID{k, day}]; b != nil {
+			some = append(some, b)
+		}
+		if b := v.back.set(v.t, dayID{k, day}); b != nil {
+			some = append(some, b)
+		}
+	}
+	switch len(some) {
+	case 0:
+		return nil
+	case 1:
+		return some[0]
+	default:
+		return roaring.FastOr(some...)
+	}
+}
+
+func (v dayView) has(day int32, n uint32) bool {
+	for _, k := range v.kinds {
+		if v.t.has(k, day, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// span returns the first and the last day on which keep holds for the set.
+func (v dayView) span(keep func(*roaring.Bitmap) bool) (first, last int32, ok bool) {
+	for id, b := range v.t.sets {
+		if !containsKind(v.kinds, id.kind) || !keep(b) {
+			continue
+		}
+		if !ok || id.day < first {
+			first = id.day
+		}
+		if !ok || id.day > last {
+			last = id.day
+		}
+		ok = true
+	}
+	return first, last, ok
+}
+
+func containsKind(kinds []uint8, k uint8) bool {
+	for _, x := range kinds {
+		if x == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Days implements [rollcall.Attendance].
+func (e *Engine) Days(_ context.Context, user, kind string, r rollcall.DayRange) ([]rollcall.Day, error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	n, ok := p.find(user)
+	if !ok || !p.days.known(n) {
+		return nil, nil
+	}
+	v := dayView{t: &p.days, kinds: e.kinds.of(kind)}
+	var out []rollcall.Day
+	for d := r.From; d <= r.To; d++ {
+		if v.has(int32(d), n) {
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// Span implements [rollcall.Attendance].
+func (e *Engine) Span(_ context.Context, kind string) (rollcall.DayRange, bool, error) {
+	if err := e.open(); err != nil {
+		return rollcall.DayRange{}, false, err
+	}
+	e.rlockAll()
+	defer e.runlockAll()
+	var out rollcall.DayRange
+	found := false
+	for _, p := range e.parts {
+		first, last, ok := dayView{t: &p.days, kinds: e.kinds.of(kind)}.span(func(*roaring.Bitmap) bool { return true })
+		if !ok {
+			continue
+		}
+		if !found {
+			out = rollcall.DayRange{From: rollcall.Day(first), To: rollcall.Day(last)}
+		}
+		out.From, out.To = min(out.From, rollcall.Day(first)), max(out.To, rollcall.Day(last))
+		found = true
+	}
+	return out, found, nil
+}
+
+// SpanOf implements [rollcall.Attendance].
+func (e *Engine) SpanOf(_ context.Context, user, kind string) (rollcall.DayRange, bool, error) {
+	if err := e.open(); err != nil {
+		return rollcall.DayRange{}, false, err
+	}
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	n, ok := p.find(user)
+	if !ok || !p.days.known(n) {
+		return rollcall.DayRange{}, false, nil
+	}
+	first, last, ok := dayView{t: &p.days, kinds: e.kinds.of(kind)}.span(func(b *roaring.Bitmap) bool { return b.Contains(n) })
+	return rollcall.DayRange{From: rollcall.Day(first), To: rollcall.Day(last)}, ok, nil
+}

@@ -1,0 +1,305 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/coldcache"
+)
+
+// offloadedListTTL is how long the archive's list of departed days is taken to hold.
+const offloadedListTTL = 10 * time.Second
+
+// offloadedDays is what is known of the days that left. What the archive says of
+// them decides, but the days noted here are all that it need be asked about.
+type offloadedDays struct {
+	mu   sync.RWMutex
+	days map[dayID]bool
+
+	// moves counts the days that leave or come back, by partition, and is
+	// raised with the partition locked.
+	moves      atomic.Uint64
+	offloading sync.RWMutex // held for writing while days leave or come back
+
+	list   offloadedList
+	months *coldcache.Months
+}
+
+// offloadedList is what the archive said of which days left.
+type offloadedList struct {
+	stale atomic.Uint64 // raised when it has to be read anew
+
+	mu   sync.Mutex // held while the archive is asked
+	asOf uint64     // stale, before it was read
+	read time.Time  // zero for never
+	days map[dayID]bool
+}
+
+// holds reports whether no day left or came back since the list was read.
+func (l *offloadedList) holds() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asOf == l.stale.Load()
+}
+
+// within returns the noted days of some kinds in a range, in order.
+func (d *offloadedDays) within(kinds []uint8, from, to int32) []dayID {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	var out []dayID
+	for id := range d.days {
+		if containsKind(kinds, id.kind) && from <= id.day && id.day <= to {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, compareDays)
+	return out
+}
+
+func compareDays(a, b dayID) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day))
+}
+
+func (d *offloadedDays) has(id dayID) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.days[id]
+}
+
+func (d *offloadedDays) add(id dayID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.days[id] = true
+}
+
+// memory is that of what was read back, and of what is noted.
+func (d *offloadedDays) memory() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return int(d.months.Bytes()) + 32*len(d.days)
+}
+
+func archiveUnavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return cutShort(ctx.Err())
+	}
+	return rollcall.ArchiveAway("the archive does not answer, and the question is about days that are there", err)
+}
+
+// offloadedIn returns the days of some kinds in a range that have left. The
+// archive is not asked if none ever did.
+func (e *Engine) offloadedIn(ctx context.Context, kinds []uint8, from, to int32) ([]dayID, error) {
+	noted := e.offloaded.within(kinds, from, to)
+	if len(noted) == 0 {
+		return nil, nil
+	}
+	if e.settings.Archive == nil {
+		return nil, &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "the question is about days that have left for an archive, and none is configured",
+		}
+	}
+	listed, err := e.offloadedFromArchive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := noted[:0]
+	for _, id := range noted {
+		if listed[id] {
+			out = append(out, id)
+		} else if err := e.clearOffloaded(id); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// clearOffloaded forgets that a day left, which the archive does not list any more. If
+// marks of it are not here, it is the wrong archive.
+func (e *Engine) clearOffloaded(id dayID) error {
+	if !e.offloaded.offloading.TryRLock() {
+		return nil // days are on their way, and this one will be met again
+	}
+	defer e.offloaded.offloading.RUnlock()
+	if !e.offloaded.list.holds() || !e.offloaded.has(id) {
+		return nil
+	}
+	here, missing := false, false
+	for _, p := range e.parts {
+		h, m := p.firstsOf(id)
+		here, missing = here || h, missing || m
+	}
+	if missing && !here {
+		return &rollcall.Error{
+			Code:   rollcall.CodeUnavailable,
+			Detail: "the archive does not know of a day that left for it: is it another archive?",
+		}
+	}
+	if e.store.writable() != nil {
+		return nil
+	}
+	b := e.store.newBatch()
+	err := b.Delete(offloadedKey(id), nil)
+	if err == nil {
+		err = e.store.queue(b)
+	}
+	if err == nil {
+		e.offloaded.mu.Lock()
+		delete(e.offloaded.days, id)
+		e.offloaded.mu.Unlock()
+	}
+	return errors.Join(err, b.Close())
+}
+
+// firstsOf reports whether a day was the first of anyone with marks that left,
+// whose mark of that day is here, and of anyone whose mark is not.
+func (p *partition) firstsOf(id dayID) (here, missing bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for it := p.days.hasArchived.Iterator(); it.HasNext(); {
+		n := it.Next()
+		if first, ok := p.days.firstOf(id.kind, n); ok && first == id.day {
+			if p.days.has(id.kind, id.day, n) {
+				here = true
+			} else {
+				missing = true
+			}
+		}
+	}
+	return here, missing
+}
+
+// offloadedFromArchive returns the days that have left by the archive.
+func (e *Engine) offloadedFromArchive(ctx context.Context) (map[dayID]bool, error) {
+	l := &e.offloaded.list
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, asOf := time.Now(), l.stale.Load()
+	if !l.read.IsZero() && l.asOf == asOf && now.Sub(l.read) <= offloadedListTTL {
+		return l.days, nil
+	}
+	list, err := e.settings.Archive.OffloadedDays(ctx)
+	if err != nil {
+		return nil, archiveUnavailable(ctx, err)
+	}
+	l.days = make(map[dayID]bool, len(list))
+	names := e.kinds.all()
+	for _, d := range list {
+		if k := slices.Index(names, d.Kind); k >= 0 {
+			l.days[dayID{uint8(k), int32(d.Day)}] = true
+		}
+	}
+	l.read, l.asOf = now, asOf
+	return l.days, nil
+}
+
+func cutShort(err error) error {
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
+}
+
+func isCutShort(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// coldSets is the sets of departed days that a question is about.
+type coldSets struct{ months map[dayID]*coldcache.Month }
+
+// set returns a set of a departed day in a partition; nil for none. Numbers that
+// have no marks in the archive are left out: they had another owner when it was
+// read.
+func (r *coldSets) set(t *dayTable, id dayID) *roaring.Bitmap {
+	if r == nil || r.months[id] == nil {
+		return nil
+	}
+	set := r.months[id].Set(int(t.p.index), id.day)
+	if set == nil {
+		return nil
+	}
+	return roaring.And(set, t.hasArchived)
+}
+
+// readColdSets reads the sets of departed days of some kinds in a range; nil if
+// there are none.
+func (e *Engine) readColdSets(ctx context.Context, kinds []uint8, from, to int32) (*coldSets, error) {
+	days, err := e.offloadedIn(ctx, kinds, from, to)
+	if err != nil || len(days) == 0 {
+		return nil, err
+	}
+	r := &coldSets{months: make(map[dayID]*coldcache.Month, len(days))}
+	names := e.kinds.all()
+	read := make(map[monthID]*coldcache.Month)
+	for _, id := range days {
+		m := id.month()
+		if read[m] == nil {
+			if read[m], err = e.loadMonth(ctx, names[m.kind], m); err != nil {
+				return nil, err
+			}
+		}
+		r.months[id] = read[m]
+	}
+	return r, nil
+}
+
+func coldKey(kind string, m rollcall.Month) coldcache.Key {
+	return coldcache.Key{Kind: kind, Month: int32(m)}
+}
+
+func (e *Engine) loadMonth(ctx context.Context, kind string, m monthID) (*coldcache.Month, error) {
+	for {
+		mine := false
+		month, err := e.offloaded.months.Load(coldKey(kind, m.month), func(into *coldcache.Month) error {
+			mine = true
+			return e.fillMonth(ctx, kind, m, into)
+		})
+		if err == nil {
+			return month, nil
+		}
+		if mine || ctx.Err() != nil || !isCutShort(err) { // else another question's time was up
+			return nil, archiveUnavailable(ctx, err)
+		}
+	}
+}
+
+// fillMonth reads a month from the archive: all its days, as those that are here
+// still may leave before the month is forgotten.
+func (e *Engine) fillMonth(ctx context.Context, kind string, m monthID, into *coldcache.Month) error {
+	err := e.settings.Archive.Each(ctx, kind, m.month, func(row rollcall.MonthMap) error {
+		if err := ctx.Err(); err != nil {
+			return cutShort(err)
+		}
+		p := e.partitionOf(row.User)
+		p.mu.RLock()
+		n, ok := p.find(row.User)
+		p.mu.RUnlock()
+		if !ok { // erased, and the row with them in a moment
+			return nil
+		}
+		for _, day := range m.month.Days(row.Days) {
+			into.Add(int(p.index), int32(day), n)
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return cutShort(ctx.Err())
+	}
+	return err
+}
+
+// forgetMonths drops what was read back of some months.
+func (e *Engine) forgetMonths(some map[monthID]bool) {
+	names := e.kinds.all()
+	stale := make(map[coldcache.Key]bool, len(some))
+	for m := range maps.Keys(some) {
+		stale[coldKey(names[m.kind], m.month)] = true
+	}
+	e.offloaded.months.Forget(func(k coldcache.Key) bool { return !stale[k] })
+}

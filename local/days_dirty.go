@@ -1,0 +1,251 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/dayset"
+)
+
+// monthID names the maps of the users of a kind in a month.
+type monthID struct {
+	kind  uint8
+	month rollcall.Month
+}
+
+func (d dayID) month() monthID { return monthID{d.kind, rollcall.MonthOf(rollcall.Day(d.day))} }
+
+func (m monthID) compare(o monthID) int {
+	return cmp.Or(cmp.Compare(m.kind, o.kind), cmp.Compare(m.month, o.month))
+}
+
+// isDirty reports whether any map of a number has changed since it was settled.
+func (t *dayTable) isDirty(n uint32) bool {
+	for _, set := range t.dirty {
+		if set.Contains(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// markDirty notes in memory that maps of a month have changed.
+func (t *dayTable) markDirty(m monthID, numbers []uint32) {
+	set := t.dirty[m]
+	if set == nil {
+		set = roaring.New()
+		t.dirty[m] = set
+	}
+	set.AddMany(numbers)
+}
+
+func (t *dayTable) clearDirty(m monthID, n uint32) {
+	if set := t.dirty[m]; set != nil {
+		if set.Remove(n); set.IsEmpty() {
+			delete(t.dirty, m)
+		}
+	}
+}
+
+// mapOf returns a number's map of a month.
+func (t *dayTable) mapOf(m monthID, n uint32) (days uint32) {
+	first := int32(m.month.Day(1))
+	for i := range int32(m.month.Len()) {
+		if t.has(m.kind, first+i, n) {
+			days |= 1 << i
+		}
+	}
+	return days
+}
+
+// dirtyPlace is a place in the order of changed maps: by kind, month,
+// partition and number. A place stands before the map it names.
+type dirtyPlace struct {
+	month  monthID
+	part   int
+	number uint32
+}
+
+func (c dirtyPlace) encode() string {
+	k := key{c.month.kind}.u32(uint32(c.month.month)).u8(uint8(c.part)).u32(c.number)
+	return string(k)
+}
+
+func decodeDirtyPlace(s string) (c dirtyPlace, err error) {
+	if s == "" {
+		return c, nil
+	}
+	if len(s) != 10 {
+		return c, rollcall.Invalid("cursor", "is none of this list")
+	}
+	b := []byte(s)
+	c.month = monthID{b[0], rollcall.Month(binary.BigEndian.Uint32(b[1:]))}
+	c.part, c.number = int(b[5]), binary.BigEndian.Uint32(b[6:])
+	return c, nil
+}
+
+// ListDirty implements [rollcall.Archival]. What it lists is durable: the archive
+// must not know what a crash takes back here.
+func (e *Engine) ListDirty(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
+	maps, next, err := e.listDirty(ctx, cursor, limit)
+	if err == nil && len(maps) > 0 {
+		err = e.store.syncAll()
+	}
+	return maps, next, err
+}
+
+func (e *Engine) listDirty(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
+	if err := e.open(); err != nil {
+		return nil, "", err
+	}
+	at, err := decodeDirtyPlace(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = max(1, limit)
+	kinds := e.kinds.all()
+	var out []rollcall.MonthMap
+	for _, m := range e.dirtyMonths() {
+		switch at.month.compare(m) {
+		case 1:
+			continue
+		case -1:
+			at = dirtyPlace{month: m}
+		}
+		for ; at.part < len(e.parts); at.part, at.number = at.part+1, 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, "", cutShort(err)
+			}
+			var more bool
+			if out, more = e.parts[at.part].dirtyFrom(out, &at, kinds[m.kind], limit); more {
+				return out, at.encode(), nil
+			}
+		}
+	}
+	return out, "", nil
+}
+
+// dirtyMonths returns the months with maps that changed, in order.
+func (e *Engine) dirtyMonths() []monthID {
+	found := make(map[monthID]bool)
+	var months []monthID
+	for _, p := range e.parts {
+		p.mu.RLock()
+		for m := range p.days.dirty {
+			if !found[m] {
+				found[m] = true
+				months = append(months, m)
+			}
+		}
+		p.mu.RUnlock()
+	}
+	slices.SortFunc(months, monthID.compare)
+	return months
+}
+
+// dirtyFrom appends the maps from a place on, and moves the place behind them.
+// more says that there are others and no room for them.
+func (p *partition) dirtyFrom(out []rollcall.MonthMap, at *dirtyPlace, kind string, limit int) (_ []rollcall.MonthMap, more bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	set := p.days.dirty[at.month]
+	if set == nil {
+		return out, false
+	}
+	it := set.Iterator()
+	it.AdvanceIfNeeded(at.number)
+	for it.HasNext() {
+		at.number = it.Next()
+		if len(out) == limit {
+			return out, true
+		}
+		out = append(out, rollcall.MonthMap{
+			User: p.dir.ID(at.number), Kind: kind, Month: at.month.month, Days: p.days.mapOf(at.month, at.number),
+		})
+	}
+	return out, false
+}
+
+// ClearDirty implements [rollcall.Archival].
+func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (unsettled int, err error) {
+	if err := e.writes(); err != nil {
+		return 0, err
+	}
+	byPart := make([][]*rollcall.MonthMap, len(e.parts))
+	for i := range maps {
+		p := e.partitionOf(maps[i].User)
+		byPart[p.index] = append(byPart[p.index], &maps[i])
+	}
+	var units []*tx
+	for i, some := range byPart {
+		if len(some) == 0 {
+			continue
+		}
+		if err = ctx.Err(); err != nil {
+			err = cutShort(err)
+			break
+		}
+		u, left, serr := e.parts[i].clearDirty(some)
+		if err = serr; err != nil {
+			break
+		}
+		unsettled += left
+		units = append(units, u)
+	}
+	err = waitAll(units, err)
+	return unsettled, err
+}
+
+func (p *partition) clearDirty(maps []*rollcall.MonthMap) (*tx, int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := p.newTx()
+	left := 0
+	done := make(map[monthID][]uint32)
+	for _, m := range maps {
+		n, ok := p.find(m.User)
+		if !ok { // erased meanwhile, and nobody waits for that map
+			continue
+		}
+		kind := p.eng.kinds.of(m.Kind)
+		if m.Kind == "" || len(kind) == 0 {
+			continue
+		}
+		id := monthID{kind[0], m.Month}
+		if p.days.mapOf(id, n) != m.Days {
+			left++
+			continue
+		}
+		if set := p.days.dirty[id]; set != nil && set.Contains(n) {
+			done[id] = append(done[id], n)
+		}
+	}
+	for id, numbers := range done {
+		slices.Sort(numbers)
+		err := mergeNumbers(u.batch, dayset.AppendRemove, numbers, func(c uint8) key { return dirtyKey(p.index, id, c) })
+		if err != nil {
+			return nil, 0, u.drop(err)
+		}
+	}
+	if err := u.apply(); err != nil {
+		return nil, 0, err
+	}
+	for id, numbers := range done {
+		for _, n := range numbers {
+			p.days.clearDirty(id, n)
+			p.mayRelease(n)
+		}
+	}
+	return u, left, nil
+}
+
+// needs reports whether days need a number: it has marks, here or in the
+// archive, or a change of its maps has not been settled.
+func (t *dayTable) needs(n uint32) bool {
+	return t.known(n) || t.hasArchived.Contains(n) || t.isDirty(n)
+}

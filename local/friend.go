@@ -1,0 +1,365 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/arena"
+	"github.com/rollcall/rollcall/internal/column"
+)
+
+// friendTable holds the friend list of every user as one cell: 4 bytes of ref
+// and 8 of time an edge, in no order. Who names a user as friend is in the
+// store alone; partition.uses counts them.
+type friendTable struct {
+	list  column.Column[arena.Handle]
+	cells arena.Arena
+	edges int
+}
+
+const edgeLen = 12
+
+// edge is a friend and the time of friendship, in milliseconds.
+type edge struct {
+	friend ref
+	since  int64
+}
+
+func (t *friendTable) init() {}
+
+func (t *friendTable) count(n uint32) int {
+	h := t.list.Get(n)
+	if h == 0 {
+		return 0
+	}
+	return len(t.cells.Get(h)) / edgeLen
+}
+
+func (t *friendTable) get(n uint32) []edge {
+	h := t.list.Get(n)
+	if h == 0 {
+		return nil
+	}
+	cell := t.cells.Get(h)
+	out := make([]edge, len(cell)/edgeLen)
+	for i := range out {
+		b := cell[i*edgeLen:]
+		out[i] = edge{ref(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint64(b[4:]))}
+	}
+	return out
+}
+
+func (t *friendTable) set(n uint32, edges []edge) {
+	t.edges += len(edges) - t.count(n)
+	if h := t.list.Get(n); h != 0 {
+		t.cells.Free(h)
+	}
+	if len(edges) == 0 {
+		t.list.Set(n, 0)
+		return
+	}
+	cell := make([]byte, 0, len(edges)*edgeLen)
+	for _, e := range edges {
+		cell = binary.LittleEndian.AppendUint32(cell, uint32(e.friend))
+		cell = binary.LittleEndian.AppendUint64(cell, uint64(e.since))
+	}
+	t.list.Set(n, t.cells.Put(cell))
+}
+
+func (t *friendTable) memory() int { return t.list.Bytes() + t.cells.Bytes() }
+
+// befriend changes a user's list in one atomic step. It locks all partitions
+// the users are in, in order, as a friend's partition gives them a number and
+// counts how many name them. If others may leave the list it locks every
+// partition: theirs are not known before.
+func (e *Engine) befriend(at time.Time, user string, friends []string, othersLeave bool, change func(refs []ref, list []edge, now int64) ([]edge, error)) error {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return err
+	}
+	locked := e.parts
+	if !othersLeave {
+		locked = e.partitionsOf(append(slices.Clone(friends), user))
+	}
+	for _, p := range locked {
+		p.mu.Lock()
+	}
+	p := e.partitionOf(user)
+	u := p.newTx()
+	err = e.changeList(u, p.advance(now), user, friends, change)
+	if err != nil {
+		u.freeNewNumbers()
+	}
+	for _, p := range locked {
+		p.mu.Unlock()
+	}
+	if err != nil {
+		return u.drop(err)
+	}
+	return u.wait()
+}
+
+// partitionsOf returns the partitions of users, in order, each once.
+func (e *Engine) partitionsOf(users []string) []*partition {
+	var in []*partition
+	for _, u := range users {
+		in = append(in, e.partitionOf(u))
+	}
+	slices.SortFunc(in, func(a, b *partition) int { return cmp.Compare(a.index, b.index) })
+	return slices.Compact(in)
+}
+
+func (e *Engine) changeList(u *tx, now int64, user string, friends []string, change func([]ref, []edge, int64) ([]edge, error)) error {
+	p := u.p
+	n, err := u.number(user)
+	if err != nil {
+		return err
+	}
+	refs := make([]ref, len(friends))
+	for i, f := range friends {
+		fp := e.partitionOf(f)
+		fn, err := u.numberIn(fp, f)
+		if err != nil {
+			return err
+		}
+		refs[i] = fp.ref(fn)
+	}
+	old := p.friends.get(n)
+	list, err := change(refs, slices.Clone(old), now)
+	if err != nil {
+		return err
+	}
+	added, removed, err := diffEdges(u.batch, p.ref(n), old, list)
+	if err != nil {
+		return err
+	}
+	if err := u.apply(); err != nil {
+		return err
+	}
+	p.stored(n)
+	for _, r := range refs {
+		e.parts[r.part()].stored(r.number())
+	}
+	p.friends.set(n, list)
+	for _, r := range added {
+		e.named(r, 1)
+	}
+	for _, r := range removed {
+		e.named(r, ^uint32(0))
+	}
+	return nil
+}
+
+// named changes how many users name one as friend.
+func (e *Engine) named(r ref, by uint32) {
+	uses := &e.parts[r.part()].friendRefs
+	uses.Set(r.number(), uses.Get(r.number())+by)
+}
+
+// diffEdges puts the change from one list to another into a batch, in both
+// directions, and returns who was added and who removed.
+func diffEdges(b *pebble.Batch, user ref, from, to []edge) (added, removed []ref, err error) {
+	old := make(map[ref]int64, len(from))
+	for _, e := range from {
+		old[e.friend] = e.since
+	}
+	for _, e := range to {
+		since, had := old[e.friend]
+		delete(old, e.friend)
+		if had && since == e.since {
+			continue
+		}
+		v := binary.BigEndian.AppendUint64(nil, uint64(e.since))
+		if err := b.Set(friendKey(user.part(), user.number(), e.friend), v, nil); err != nil {
+			return nil, nil, err
+		}
+		if !had {
+			added = append(added, e.friend)
+			if err := b.Set(namedByKey(e.friend, user), nil, nil); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for r := range old {
+		removed = append(removed, r)
+		if err := b.Delete(friendKey(user.part(), user.number(), r), nil); err != nil {
+			return nil, nil, err
+		}
+		if err := b.Delete(namedByKey(r, user), nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	return added, removed, nil
+}
+
+func namesOf(friends []rollcall.Friend) []string {
+	out := make([]string, len(friends))
+	for i, f := range friends {
+		out[i] = f.User
+	}
+	return out
+}
+
+// AddFriends implements [rollcall.Friends].
+func (e *Engine) AddFriends(_ context.Context, at time.Time, user string, friends []rollcall.Friend) error {
+	return e.befriend(at, user, namesOf(friends), false, func(refs []ref, list []edge, now int64) ([]edge, error) {
+		return merged(list, refs, friends, now)
+	})
+}
+
+// merged adds friends to a list.
+func merged(list []edge, refs []ref, friends []rollcall.Friend, now int64) ([]edge, error) {
+	place := make(map[ref]int, len(list)+len(refs))
+	for i, e := range list {
+		place[e.friend] = i
+	}
+	for i, r := range refs {
+		since := msOf(friends[i].Since)
+		j, had := place[r]
+		switch {
+		case had && since != 0:
+			list[j].since = since
+		case !had:
+			place[r] = len(list)
+			list = append(list, edge{r, cmp.Or(since, now)})
+		}
+	}
+	if len(list) > rollcall.MaxFriends {
+		return nil, rollcall.Invalid("friends", "a user may have %d friends, this would make %d", rollcall.MaxFriends, len(list))
+	}
+	return list, nil
+}
+
+// ReplaceFriends implements [rollcall.Friends].
+func (e *Engine) ReplaceFriends(_ context.Context, at time.Time, user string, friends []rollcall.Friend) error {
+	return e.befriend(at, user, namesOf(friends), true, func(refs []ref, list []edge, now int64) ([]edge, error) {
+		wanted := make(map[ref]bool, len(refs))
+		for _, r := range refs {
+			wanted[r] = true
+		}
+		stay := slices.DeleteFunc(list, func(e edge) bool { return !wanted[e.friend] })
+		return merged(stay, refs, friends, now)
+	})
+}
+
+// RemoveFriend implements [rollcall.Friends].
+func (e *Engine) RemoveFriend(_ context.Context, at time.Time, user, friend string) (bool, error) {
+	if !e.known(user) || !e.known(friend) {
+		return false, e.open()
+	}
+	removed := false
+	err := e.befriend(at, user, []string{friend}, false, func(refs []ref, list []edge, _ int64) ([]edge, error) {
+		out := slices.DeleteFunc(list, func(e edge) bool { return e.friend == refs[0] })
+		removed = len(out) < len(list)
+		return out, nil
+	})
+	return removed, err
+}
+
+// FriendRoom implements [rollcall.Friends].
+func (e *Engine) FriendRoom(_ context.Context, user string, friends []string) (standing []bool, room int, err error) {
+	if err := e.open(); err != nil {
+		return nil, 0, err
+	}
+	locked := e.partitionsOf(append(slices.Clone(friends), user))
+	for _, p := range locked {
+		p.mu.RLock()
+	}
+	defer func() {
+		for _, p := range locked {
+			p.mu.RUnlock()
+		}
+	}()
+	standing, room = make([]bool, len(friends)), rollcall.MaxFriends
+	p := e.partitionOf(user)
+	n, ok := p.find(user)
+	if !ok {
+		return standing, room, nil
+	}
+	list := p.friends.get(n)
+	have := make(map[ref]bool, len(list))
+	for _, x := range list {
+		have[x.friend] = true
+	}
+	for i, f := range friends {
+		fp := e.partitionOf(f)
+		fn, ok := fp.find(f)
+		standing[i] = ok && have[fp.ref(fn)]
+	}
+	return standing, room - len(list), nil
+}
+
+// known reports whether a user has a number.
+func (e *Engine) known(user string) bool {
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	_, ok := p.find(user)
+	return ok
+}
+
+// Friends implements [rollcall.Friends].
+func (e *Engine) Friends(_ context.Context, at time.Time, q rollcall.FriendQuery) (rollcall.Page[rollcall.FriendStatus], error) {
+	q.Sort = rollcall.FriendsBySince
+	return e.friendPage(at, q, false)
+}
+
+// OnlineFriends implements [rollcall.Friends].
+func (e *Engine) OnlineFriends(_ context.Context, at time.Time, q rollcall.FriendQuery) (rollcall.Page[rollcall.FriendStatus], error) {
+	return e.friendPage(at, q, true)
+}
+
+func (e *Engine) friendPage(at time.Time, q rollcall.FriendQuery, onlineOnly bool) (rollcall.Page[rollcall.FriendStatus], error) {
+	var page rollcall.Page[rollcall.FriendStatus]
+	now, err := e.enter(at)
+	if err != nil {
+		return page, err
+	}
+	all := e.friendsOf(now, &q, onlineOnly)
+	byPlace := func(a, b rollcall.FriendStatus) int {
+		return strings.Compare(friendPlace(q.Sort, a), friendPlace(q.Sort, b))
+	}
+	slices.SortFunc(all, byPlace)
+	return pageOf(all, q.Page, func(f rollcall.FriendStatus) string { return friendPlace(q.Sort, f) }), nil
+}
+
+// friendsOf reads the list and the presence of everyone on it, at one instant.
+func (e *Engine) friendsOf(at int64, q *rollcall.FriendQuery, onlineOnly bool) []rollcall.FriendStatus {
+	e.rlockAll()
+	defer e.runlockAll()
+	now := e.latest(at)
+	p := e.partitionOf(q.User)
+	n, ok := p.find(q.User)
+	if !ok {
+		return nil
+	}
+	edges := p.friends.get(n)
+	out := make([]rollcall.FriendStatus, 0, len(edges))
+	for _, x := range edges {
+		fp, fn := e.parts[x.friend.part()], x.friend.number()
+		online, last := fp.lastSeen(fn, now, q.Window, q.Viewer)
+		if onlineOnly && !online {
+			continue
+		}
+		out = append(out, rollcall.FriendStatus{
+			User: fp.dir.ID(fn), Since: timeOf(x.since), Online: online, LastSeen: timeOfSec(last),
+		})
+	}
+	return out
+}
+
+// friendPlace orders friends: by the sort's time, then user as text.
+func friendPlace(sort rollcall.FriendSort, f rollcall.FriendStatus) string {
+	at := uint64(f.Since.UnixMilli())
+	if sort == rollcall.FriendsByLastSeen {
+		at = ^uint64(f.LastSeen.Unix())
+	}
+	return string(binary.BigEndian.AppendUint64(nil, at)) + f.User
+}

@@ -1,0 +1,379 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/arena"
+	"github.com/rollcall/rollcall/internal/column"
+)
+
+// userTable holds what is kept about users besides their numbers, and the bans.
+type userTable struct {
+	record    column.Column[arena.Handle]
+	texts     arena.Arena
+	records   int
+	invisible *roaring.Bitmap
+	ofKind    map[string]int // records by the kind they say
+	bans      map[rollcall.BanKey]rollcall.Ban
+	banEnds   banEnds
+}
+
+// userRecord is a user's own settings. frozen is the last-seen second the
+// public is shown while the user is invisible.
+type userRecord struct {
+	kind, name string
+	invisible  bool
+	frozen     uint32
+}
+
+func (t *userTable) init() {
+	t.invisible = roaring.New()
+	t.ofKind = make(map[string]int)
+	t.bans = make(map[rollcall.BanKey]rollcall.Ban)
+	t.banEnds.place = make(map[rollcall.BanKey]int)
+}
+
+func (r *userRecord) encode() []byte {
+	w := writer{}
+	w.string(r.kind)
+	w.string(r.name)
+	if r.invisible {
+		w.u8(1)
+	} else {
+		w.u8(0)
+	}
+	w.uint(uint64(r.frozen))
+	return w.b
+}
+
+func decodeUser(b []byte) (userRecord, error) {
+	r := reader{b: b}
+	u := userRecord{kind: r.string(), name: r.string(), invisible: r.u8() == 1, frozen: uint32(r.uint())}
+	return u, r.done()
+}
+
+func (t *userTable) has(n uint32) bool { return t.record.Get(n) != 0 }
+
+func (t *userTable) get(n uint32) userRecord {
+	h := t.record.Get(n)
+	if h == 0 {
+		return userRecord{}
+	}
+	u, _ := decodeUser(t.texts.Get(h)) // our own bytes, in memory
+	return u
+}
+
+func (t *userTable) set(n uint32, u userRecord) {
+	t.drop(n)
+	t.record.Set(n, t.texts.Put(u.encode()))
+	t.records++
+	if u.kind != "" {
+		t.ofKind[u.kind]++
+	}
+	if u.invisible {
+		t.invisible.Add(n)
+	}
+}
+
+func (t *userTable) drop(n uint32) {
+	if h := t.record.Get(n); h != 0 {
+		if kind := t.get(n).kind; kind != "" {
+			if t.ofKind[kind]--; t.ofKind[kind] == 0 {
+				delete(t.ofKind, kind)
+			}
+		}
+		t.texts.Free(h)
+		t.record.Set(n, 0)
+		t.records--
+	}
+	t.invisible.Remove(n)
+}
+
+func (t *userTable) banOf(k rollcall.BanKey, now int64) (rollcall.Ban, bool) {
+	b, ok := t.bans[k]
+	return b, ok && now < b.Until.UnixMilli()
+}
+
+func (t *userTable) memory() int {
+	return t.record.Bytes() + t.texts.Bytes() + int(t.invisible.GetSizeInBytes()) + 320*len(t.bans)
+}
+
+// User implements [rollcall.Users].
+func (e *Engine) User(_ context.Context, user string) (rollcall.User, error) {
+	if err := e.open(); err != nil {
+		return rollcall.User{}, err
+	}
+	rec := e.recordOf(user)
+	return rec.user(user), nil
+}
+
+// KindsOf implements [rollcall.Users].
+func (e *Engine) KindsOf(_ context.Context, users []string) ([]string, error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	out := make([]string, len(users))
+	for i, user := range users {
+		rec := e.recordOf(user)
+		out[i] = rec.user(user).Kind
+	}
+	return out, nil
+}
+
+// recordOf returns a user's record, empty if there is none.
+func (e *Engine) recordOf(user string) userRecord {
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if n, ok := p.find(user); ok {
+		return p.users.get(n)
+	}
+	return userRecord{}
+}
+
+func (r *userRecord) user(id string) rollcall.User {
+	return rollcall.User{ID: id, Kind: cmp.Or(r.kind, rollcall.DefaultKind), Name: r.name, Invisible: r.invisible}
+}
+
+// PutUser implements [rollcall.Users].
+func (e *Engine) PutUser(_ context.Context, at time.Time, user string, patch rollcall.UserPatch) (rollcall.User, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return rollcall.User{}, err
+	}
+	if patch.Kind != nil {
+		leave, err := e.kinds.reserve(*patch.Kind)
+		if err != nil {
+			return rollcall.User{}, err
+		}
+		defer leave()
+	}
+	p := e.partitionOf(user)
+	p.mu.Lock()
+	u := p.newTx()
+	rec, err := p.putUser(u, p.advance(now), user, patch)
+	if err != nil {
+		u.freeNewNumbers()
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return rollcall.User{}, u.drop(err)
+	}
+	return rec.user(user), u.wait()
+}
+
+func (p *partition) putUser(u *tx, now int64, user string, patch rollcall.UserPatch) (userRecord, error) {
+	n, known := p.find(user)
+	var old userRecord
+	if known {
+		old = p.users.get(n)
+	}
+	rec := old
+	if patch.Kind != nil {
+		rec.kind = *patch.Kind
+	}
+	if patch.Name != nil {
+		rec.name = *patch.Name
+	}
+	if patch.Invisible != nil {
+		rec.invisible = *patch.Invisible
+	}
+	if rec.invisible && !old.invisible && known {
+		rec.frozen = p.presence.seen.Last(n)
+	}
+	if rec == old { // nothing is made that says no more than the defaults
+		return rec, u.apply()
+	}
+	n, err := u.number(user)
+	if err != nil {
+		return rec, err
+	}
+	if rec.kind != "" {
+		if _, err := p.eng.kinds.index(rec.kind); err != nil {
+			return rec, err
+		}
+	}
+	if err := u.batch.Set(userKey(p.index, n), rec.encode(), nil); err != nil {
+		return rec, err
+	}
+	if rec.invisible != old.invisible {
+		if err := u.announceVisibility(n, now, rec.invisible); err != nil {
+			return rec, err
+		}
+	}
+	if err := u.apply(); err != nil {
+		return rec, err
+	}
+	p.removeOverdue(u)
+	p.sessions.compactStep()
+	p.stored(n)
+	p.users.set(n, rec)
+	return rec, nil
+}
+
+// announceVisibility appends what the public is told of a user who turns invisible, or
+// visible again. Who logged out is announced offline first: the audience of that
+// is still the one that knew them to be there.
+func (u *tx) announceVisibility(n uint32, now int64, invisible bool) error {
+	online, err := u.appendOverdue(n, now)
+	if err != nil || !online {
+		return err
+	}
+	if _, leaving := u.p.told.leaving.of(n); leaving {
+		u.presence(n, now, true)
+		return u.batch.Set(goneKey(u.p.index, n), nil, nil)
+	}
+	if u.p.eng.settings.PresenceEvents {
+		e := u.p.event(waitingEvent{at: now, n: n, offline: invisible, aud: forPublic})
+		u.events = append(u.events, e)
+	}
+	return nil
+}
+
+// Unban implements [rollcall.Users].
+func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.BanKey) (bool, error) {
+	now, err := e.enterWrite(at)
+	if err != nil {
+		return false, err
+	}
+	p := e.partitionOf(user)
+	if err := e.dropDoubles(p, k); err != nil { // durable with what follows
+		return false, err
+	}
+	p.mu.Lock()
+	_, found := p.users.banOf(k, p.advance(now))
+	if !found {
+		p.mu.Unlock()
+		return false, p.newTx().wait()
+	}
+	u := p.newTx()
+	err = p.appendOverdueOf(u, nil, []rollcall.Ban{{User: user}}, p.clock)
+	u.event(rollcall.UserUnbanned, p.clock, user, rollcall.Event{})
+	err = cmp.Or(err, u.batch.Delete(banKey(p.index, k), nil))
+	if err == nil {
+		err = u.apply()
+	}
+	if err == nil {
+		p.users.dropBan(k)
+		p.removeOverdue(u)
+		p.sessions.compactStep()
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return false, u.drop(err)
+	}
+	return true, u.wait()
+}
+
+// BanOf implements [rollcall.Users].
+func (e *Engine) BanOf(_ context.Context, at time.Time, user string, k rollcall.BanKey) (rollcall.Ban, bool, error) {
+	now, err := e.enter(at)
+	if err != nil {
+		return rollcall.Ban{}, false, err
+	}
+	p := e.partitionOf(user)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	b, ok := p.users.banOf(k, p.at(now))
+	if !ok {
+		return rollcall.Ban{}, false, nil
+	}
+	return b, true, nil
+}
+
+// Bans implements [rollcall.Users].
+func (e *Engine) Bans(_ context.Context, at time.Time, r rollcall.PageRequest) (rollcall.Page[rollcall.Ban], error) {
+	now, err := e.enter(at)
+	if err != nil {
+		return rollcall.Page[rollcall.Ban]{}, err
+	}
+	var bans []rollcall.Ban
+	e.rlockAll()
+	for _, p := range e.parts {
+		for k := range p.users.bans {
+			if b, ok := p.users.banOf(k, p.at(now)); ok {
+				bans = append(bans, b)
+			}
+		}
+	}
+	e.runlockAll()
+	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })
+	return pageOf(oncePerKey(bans), r, banPlace), nil
+}
+
+// oncePerKey leaves out the doubles of a ban whose user was erased, and that
+// came from elsewhere without saying in which partition they were; see Import.
+func oncePerKey(bans []rollcall.Ban) []rollcall.Ban {
+	named := make(map[rollcall.BanKey]bool)
+	for i := len(bans) - 1; i >= 0 && bans[i].User != ""; i-- {
+		named[bans[i].Key] = true
+	}
+	return slices.DeleteFunc(bans, func(b rollcall.Ban) bool {
+		double := b.User == "" && named[b.Key]
+		named[b.Key] = true
+		return double
+	})
+}
+
+// dropDoubles removes a ban from all partitions but one.
+func (e *Engine) dropDoubles(but *partition, k rollcall.BanKey) error {
+	for _, p := range e.parts {
+		if p == but {
+			continue
+		}
+		if err := p.dropBan(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *partition) dropBan(k rollcall.BanKey) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.users.bans[k]; !ok {
+		return nil
+	}
+	b := p.eng.store.newBatch()
+	err := b.Delete(banKey(p.index, k), nil)
+	if err == nil {
+		err = p.eng.store.queue(b)
+	}
+	if err == nil {
+		p.users.dropBan(k)
+	}
+	return errors.Join(err, b.Close())
+}
+
+// banPlace orders bans: by user, then key.
+func banPlace(b rollcall.Ban) string { return b.User + "\x00" + string(b.Key[:]) }
+
+// pageOf cuts a page out of a whole list whose places ascend; the place of the
+// last item is the cursor.
+func pageOf[T any](all []T, r rollcall.PageRequest, place func(T) string) rollcall.Page[T] {
+	page := rollcall.Page[T]{Total: len(all)}
+	from := min(len(all), max(0, r.Number-1)*r.Limit)
+	if r.Cursor != "" {
+		from = len(all)
+		for i := range all {
+			if place(all[i]) > r.Cursor {
+				from = i
+				break
+			}
+		}
+	}
+	to := min(len(all), from+r.Limit)
+	page.Items = append(page.Items, all[from:to]...)
+	if r.Limit > 0 && to < len(all) {
+		page.Next = place(all[to-1])
+	}
+	return page
+}

@@ -1,0 +1,388 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Bounds of the marks that one script adds, or takes back.
+const (
+	markStep   = 64
+	unmarkStep = 20
+)
+
+// Mark implements [rollcall.Attendance].
+func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) (marked, already int, err error) {
+	kinds := make([]string, 0, 8)
+	for i, m := range marks {
+		if i == 0 || m.Kind != marks[i-1].Kind {
+			kinds = append(kinds, m.Kind)
+		}
+	}
+	if err := e.knowKinds(ctx, at.UnixMilli(), kinds...); err != nil {
+		return 0, 0, err
+	}
+	err = e.eachMark(ctx, at, in(0, &e.scripts.daysMark), marks, func(_ []int, msg rueidis.RedisMessage) error {
+		n, err := msg.AsIntSlice()
+		if err != nil || len(n) != 2 {
+			return damaged("a count")
+		}
+		marked, already = marked+int(n[0]), already+int(n[1])
+		return nil
+	})
+	return marked, already, err
+}
+
+// Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
+// gets another first day, for which the archive is asked if they have marks
+// there.
+func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) ([]bool, error) {
+	taken := make([]bool, len(marks))
+	var rest []*unmarking
+	err := e.eachMark(ctx, at, in(0, &e.scripts.daysUnmark, "", "0"), marks, func(some []int, msg rueidis.RedisMessage) error {
+		u := &unmarking{places: some, taken: taken}
+		for _, i := range some {
+			u.marks = append(u.marks, marks[i])
+		}
+		if err := u.read(msg); err != nil {
+			return err
+		}
+		if u.done < len(u.marks) {
+			rest = append(rest, u)
+		}
+		return nil
+	})
+	for _, u := range rest {
+		if err != nil {
+			break
+		}
+		err = e.unmarkRest(ctx, at, u)
+	}
+	return taken, err
+}
+
+// unmarking takes marks of one partition back.
+type unmarking struct {
+	marks  []rollcall.Mark
+	done   int   // that many of them have been
+	places []int // of the marks among all, and whether each was there
+	taken  []bool
+	cold   string
+	users  map[string]bool // of whom the archive has to be asked
+}
+
+// read reads what days_unmark.lua answers.
+func (u *unmarking) read(msg rueidis.RedisMessage) error {
+	reply, err := msg.AsStrSlice()
+	if err != nil || len(reply) < 2 {
+		return damaged("an answer about marks")
+	}
+	if reply[0] == "0" {
+		u.cold = reply[1]
+		if u.users == nil {
+			u.users = make(map[string]bool)
+		}
+		for _, user := range reply[2:] {
+			u.users[user] = true
+		}
+		return nil
+	}
+	if len(reply) != 2 || len(reply[1]) > len(u.marks)-u.done {
+		return damaged("an answer about marks")
+	}
+	for i := range reply[1] {
+		u.taken[u.places[u.done+i]] = reply[1][i] == '1'
+	}
+	u.done += len(reply[1])
+	return nil
+}
+
+// unmarkRest goes on until all is done, having asked the archive for what has to be
+// known.
+func (e *Engine) unmarkRest(ctx context.Context, at time.Time, u *unmarking) error {
+	for u.done < len(u.marks) {
+		var archived []string
+		var err error
+		for user := range u.users {
+			if archived, err = e.archivedFirsts(ctx, archived, user, u.marks); err != nil {
+				return err
+			}
+		}
+		args := append([]string{u.cold, strconv.Itoa(len(archived) / 3)}, archived...)
+		for _, m := range u.marks[u.done:] {
+			args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
+		}
+		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(u.marks[0].User), &e.scripts.daysUnmark, args...))
+		if err != nil {
+			return err
+		}
+		if err := u.read(msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// archivedFirsts appends, for days_unmark.lua, the first days that the archive has of
+// a user but for some marks: by kind, and of all kinds.
+func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, but []rollcall.Mark) ([]string, error) {
+	departed, err := e.offloadedDays(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := e.settings.Archive.User(ctx, user, "", firstMonth, lastMonth)
+	if err != nil {
+		return nil, archiveUnavailable(err)
+	}
+	firsts := map[string]rollcall.Day{}
+	for _, row := range rows {
+		for _, day := range row.Month.Days(row.Days) {
+			gone := slices.ContainsFunc(but, func(m rollcall.Mark) bool { return m.User == user && m.Day == day && m.Kind == row.Kind })
+			if gone || !departed[kindDay{row.Kind, day}] {
+				continue
+			}
+			for _, kind := range []string{row.Kind, ""} {
+				if f, ok := firsts[kind]; !ok || day < f {
+					firsts[kind] = day
+				}
+			}
+		}
+	}
+	if len(firsts) == 0 {
+		return append(to, user, "", "-1"), nil
+	}
+	for kind, day := range firsts {
+		to = append(to, user, kind, fmt.Sprint(int32(day)))
+	}
+	return to, nil
+}
+
+// The first and the last month there can be.
+const (
+	firstMonth rollcall.Month = 197001
+	lastMonth  rollcall.Month = 999912
+)
+
+// eachMark runs a script that takes marks, in bounded steps, and hands on what
+// it says.
+func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rollcall.Mark, each func(some []int, msg rueidis.RedisMessage) error) error {
+	parts, places := e.byPart(len(marks), func(i int) int { return e.partOf(marks[i].User) })
+	var calls []call
+	var which [][]int
+	step := markStep
+	if c.script == &e.scripts.daysUnmark {
+		step = unmarkStep
+	}
+	for j, p := range parts {
+		for some := range slices.Chunk(places[j], step) {
+			args := slices.Clone(c.args)
+			for _, i := range some {
+				m := &marks[i]
+				args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
+			}
+			calls, which = append(calls, in(p, c.script, args...)), append(which, some)
+		}
+	}
+	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	if err != nil {
+		return err
+	}
+	for i, msg := range messages {
+		if err := each(which[i], msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attendedStep is about how many days of a user one script looks at.
+const attendedStep = 1000
+
+// Days implements [rollcall.Attendance].
+func (e *Engine) Days(ctx context.Context, user, kind string, r rollcall.DayRange) ([]rollcall.Day, error) {
+	days, err := e.attended(ctx, user, kind, r)
+	var out []rollcall.Day
+	for _, d := range days {
+		out = append(out, d.day)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
+// attended returns the days of a user here, by kind.
+func (e *Engine) attended(ctx context.Context, user, kind string, r rollcall.DayRange) (out []kindDay, err error) {
+	for from := fmt.Sprint(int32(r.From)); from != ""; {
+		msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.daysOfUser, user, kind, from, fmt.Sprint(int32(r.To)), strconv.Itoa(attendedStep)))
+		if err != nil {
+			return nil, err
+		}
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply)%2 != 1 {
+			return nil, damaged("the days of a user")
+		}
+		from = reply[0]
+		for i := 1; i < len(reply); i += 2 {
+			day, err := strconv.Atoi(reply[i+1])
+			if err != nil {
+				return nil, damaged("the days of a user")
+			}
+			out = append(out, kindDay{reply[i], rollcall.Day(day)})
+		}
+	}
+	return out, nil
+}
+
+// ever is the range of all days there are.
+var ever = rollcall.DayRange{From: math.MinInt32, To: math.MaxInt32}
+
+// SpanOf implements [rollcall.Attendance].
+func (e *Engine) SpanOf(ctx context.Context, user, kind string) (rollcall.DayRange, bool, error) {
+	days, err := e.Days(ctx, user, kind, ever)
+	if err != nil || len(days) == 0 {
+		return rollcall.DayRange{}, false, err
+	}
+	return rollcall.DayRange{From: days[0], To: days[len(days)-1]}, true, nil
+}
+
+// Span implements [rollcall.Attendance].
+func (e *Engine) Span(ctx context.Context, kind string) (rollcall.DayRange, bool, error) {
+	return e.spanOfFields(ctx, kind, "days")
+}
+
+// spanOfFields is the span of the days of a kind, or of all, that indexes of the
+// partitions have.
+func (e *Engine) spanOfFields(ctx context.Context, kind string, indexes ...string) (r rollcall.DayRange, found bool, err error) {
+	messages, err := e.everywhere(ctx, 0, &e.scripts.daysSpan, append([]string{kind}, indexes...)...)
+	if err != nil {
+		return r, false, err
+	}
+	for _, msg := range messages {
+		span, err := msg.AsIntSlice()
+		if err != nil || (len(span) != 0 && len(span) != 2) {
+			return r, false, damaged("the days")
+		}
+		if len(span) == 0 {
+			continue
+		}
+		first, last := rollcall.Day(span[0]), rollcall.Day(span[1])
+		if !found || first < r.From {
+			r.From = first
+		}
+		if !found || last > r.To {
+			r.To = last
+		}
+		found = true
+	}
+	return r, found, nil
+}
+
+// daySets are the sets of users of one partition by day, of a kind or of all:
+// bitmaps over the partition's numbers.
+type daySets map[int32]*roaring.Bitmap
+
+// Set implements [dayset.Source].
+func (s daySets) Set(day int32) *roaring.Bitmap { return s[day] }
+
+// read adds days and their sets.
+func (s daySets) read(reply []rueidis.RedisMessage) error {
+	if len(reply)%2 != 0 {
+		return damaged("the days")
+	}
+	for i := 0; i < len(reply); i += 2 {
+		day, err := reply[i].AsInt64()
+		packed, err2 := reply[i+1].ToString()
+		if err != nil || err2 != nil {
+			return damaged("the days")
+		}
+		set := readSet(packed)
+		if have := s[int32(day)]; have != nil {
+			have.Or(set)
+		} else {
+			s[int32(day)] = set
+		}
+	}
+	return nil
+}
+
+// readSet reads one set: see days_set.lua.
+func readSet(packed string) *roaring.Bitmap {
+	switch {
+	case len(packed) > 1 && packed[0] == 'B':
+		b := []byte(packed[1:])
+		for len(b)%8 != 0 {
+			b = append(b, 0)
+		}
+		words := make([]uint64, len(b)/8)
+		for i := range words { // whose lowest bit is the highest of the first byte
+			words[i] = bits.Reverse64(binary.BigEndian.Uint64(b[8*i:]))
+		}
+		return roaring.FromDense(words, false)
+	case len(packed) > 1 && packed[0] == 'S':
+		set := roaring.New()
+		for b := []byte(packed[1:]); len(b) >= 4; b = b[4:] {
+			set.Add(binary.BigEndian.Uint32(b))
+		}
+		return set
+	default:
+		return roaring.New()
+	}
+}
+
+// idStep is how many numbers share a bucket of ids.
+const idStep = 64
+
+// usersOf turns numbers of a partition back into ids; "" for one that is free.
+func (e *Engine) usersOf(ctx context.Context, part int, numbers []uint32) ([]string, error) {
+	var calls []call
+	var asked [][]int // for each call, the places of its numbers
+	for _, some := range byBucket(numbers) {
+		fields := make([]string, len(some))
+		for i, place := range some {
+			fields[i] = fmt.Sprint(numbers[place])
+		}
+		bucket := e.of(part, fmt.Sprintf("ids:%d", numbers[some[0]]/idStep))
+		calls = append(calls, plain(func() rueidis.Completed { return e.client.B().Hmget().Key(bucket).Field(fields...).Build() }))
+		asked = append(asked, some)
+	}
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(numbers))
+	for i, msg := range messages {
+		users, err := msg.ToArray()
+		if err != nil || len(users) != len(asked[i]) {
+			return nil, damaged("the ids of users")
+		}
+		for j, place := range asked[i] {
+			out[place], _ = users[j].ToString() // nil if the user was erased just now
+		}
+	}
+	return out, nil
+}
+
+// byBucket returns the places of numbers, those of a bucket together.
+func byBucket(numbers []uint32) (out [][]int) {
+	at := make(map[uint32]int, len(numbers)/8)
+	for place, n := range numbers {
+		i, ok := at[n/idStep]
+		if !ok {
+			i = len(out)
+			at[n/idStep] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], place)
+	}
+	return out
+}

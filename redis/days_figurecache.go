@@ -1,0 +1,250 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/dayset"
+)
+
+// dayFigures are the figures of a closed day in one partition: the number of
+// users of the day, of the week and of each kind of month that end with it. They
+// are kept in Redis, so that neither their sets nor the archive need be asked. A
+// mark that changes them makes them stale: they are counted anew when they are
+// asked for, and answer as they are if the archive does not.
+type dayFigures struct{ day, week, m28, m30, month uint32 }
+
+func (f dayFigures) pack() string {
+	var p packer
+	for _, n := range [...]uint32{f.day, f.week, f.m28, f.m30, f.month} {
+		p.u32(n)
+	}
+	return p.text()
+}
+
+// closedBytes is the length of packed figures; behind those that are stale is an S.
+const closedBytes = 5 * 4
+
+func unpackFigures(s string) (f dayFigures, stale, ok bool) {
+	if stale = len(s) == closedBytes+1 && s[closedBytes] == 'S'; stale {
+		s = s[:closedBytes]
+	}
+	u := unpacker{s: s}
+	for _, n := range [...]*uint32{&f.day, &f.week, &f.m28, &f.m30, &f.month} {
+		*n = uint32(u.num(4))
+	}
+	return f, stale, !u.bad && u.s == ""
+}
+
+func (f dayFigures) point(mau rollcall.MAU) dayset.Point {
+	month := map[rollcall.MAU]uint32{rollcall.MAU28: f.m28, rollcall.MAU30: f.m30, rollcall.MAUMonth: f.month}[mau]
+	return dayset.Point{DAU: int64(f.day), WAU: int64(f.week), MAU: int64(month)}
+}
+
+// Series implements [rollcall.Attendance].
+func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall.DayFigures, error) {
+	out := make([]rollcall.DayFigures, q.Range.To-q.Range.From+1)
+	for i := range out {
+		out[i].Day = q.Range.From + rollcall.Day(i)
+	}
+	kept, today, err := e.addCached(ctx, &q, out)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range gaps(kept, q.Range.From, longestMAU) {
+		if err := e.addOpen(ctx, &q, r, kept, today, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// cachedDay is what the partitions keep of the figures of a day.
+type cachedDay uint8
+
+const (
+	cachedAll   cachedDay = iota // every partition keeps them
+	cachedStale                  // every one does, and some are stale
+	cachedNone                   // some do not
+)
+
+// addCached adds what every partition keeps, stale or not, and returns how it is
+// with each day, and what day it is in the partition that is ahead: one without
+// users stands still.
+func (e *Engine) addCached(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) (kept []cachedDay, today rollcall.Day, err error) {
+	messages, err := e.everywhere(ctx, 0, &e.scripts.figuresGet, q.Kind, fmt.Sprint(int32(q.Range.From)), fmt.Sprint(int32(q.Range.To)))
+	if err != nil {
+		return nil, 0, err
+	}
+	kept = make([]cachedDay, len(out))
+	latest := int64(0)
+	for _, msg := range messages {
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply) != 1+len(out) {
+			return nil, 0, damaged("figures of days")
+		}
+		clock, err := strconv.ParseInt(reply[0], 10, 64)
+		if err != nil {
+			return nil, 0, damaged("figures of days")
+		}
+		latest = max(latest, clock)
+		for i, packed := range reply[1:] {
+			f, stale, ok := unpackFigures(packed)
+			switch {
+			case !ok:
+				kept[i] = cachedNone
+			case stale:
+				kept[i] = max(kept[i], cachedStale)
+			}
+			add(&out[i], f.point(q.MAU))
+		}
+	}
+	for i := range out {
+		if out[i].Stale = kept[i] == cachedStale; kept[i] == cachedNone {
+			out[i] = rollcall.DayFigures{Day: out[i].Day}
+		}
+	}
+	return kept, rollcall.DayOf(timeOf(latest), e.zone()), nil
+}
+
+// gaps returns the ranges of days that have to be counted, those together that are
+// less than so many days apart: one reading of sets serves them.
+func gaps(kept []cachedDay, first, apart rollcall.Day) (out []rollcall.DayRange) {
+	for i, is := range kept {
+		day := first + rollcall.Day(i)
+		if n := len(out); is == cachedAll {
+			continue
+		} else if n > 0 && day-out[n-1].To < apart {
+			out[n-1].To = day
+		} else {
+			out = append(out, rollcall.DayRange{From: day, To: day})
+		}
+	}
+	return out
+}
+
+func add(f *rollcall.DayFigures, p dayset.Point) {
+	f.DAU, f.WAU, f.MAU = f.DAU+int(p.DAU), f.WAU+int(p.WAU), f.MAU+int(p.MAU)
+}
+
+// archivePatience is how long the archive is waited for when figures are asked
+// for that are known but for marks that changed since.
+const archivePatience = 2 * time.Second
+
+// addOpen makes the figures of a range of days. If the archive does not answer in
+// time, those that are stale stay as they are, and others are counted by
+// themselves.
+func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, kept []cachedDay, today rollcall.Day, out []rollcall.DayFigures) error {
+	of := slices.Clone(kept[r.From-q.Range.From : r.To-q.Range.From+1])
+	if !slices.Contains(of, cachedStale) {
+		return e.countOpen(ctx, q, r, today, out)
+	}
+	fallback := slices.Clone(out)
+	patient, stop := context.WithTimeout(ctx, archivePatience)
+	defer stop()
+	err := e.countOpen(patient, q, r, today, out)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, rollcall.ErrArchiveAway) && patient.Err() == nil {
+		return err
+	}
+
+	copy(out, fallback)
+	for i := range of {
+		if of[i] == cachedStale {
+			of[i] = cachedAll
+		}
+	}
+	for _, rest := range gaps(of, r.From, 2) {
+		if err := e.countOpen(ctx, q, rest, today, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countOpen makes the figures of a range of days from their sets, and keeps those
+// of days that are over.
+func (e *Engine) countOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, today rollcall.Day, out []rollcall.DayFigures) error {
+	some := out[r.From-q.Range.From : r.To-q.Range.From+1]
+	for i := range some { // days between two that are open were kept
+		some[i] = rollcall.DayFigures{Day: some[i].Day}
+	}
+	over := max(0, min(len(some), int(today-r.From))) // that many days
+	var keep []call
+	var left []offloadedKindDay
+	err := e.eachDays(ctx, q.Kind, int64(r.From)-longestMAU+1, int64(r.To), func(p int, d partDays) error {
+		left = append(left, d.left...)
+		figures := figuresOf(d.sets, r)
+		for i, f := range figures {
+			add(&some[i], f.point(q.MAU))
+		}
+		if over > 0 {
+			for first := 0; first < over; first += putStep {
+				keep = append(keep, e.putFigures(p, q.Kind, d, r.From+rollcall.Day(first), figures[first:min(over, first+putStep)]))
+			}
+		}
+		return nil
+	})
+	if err != nil || over == 0 {
+		return err
+	}
+	// Days may have come back since the list of them was read.
+	if back, err := e.anyRestored(ctx, left); err != nil || back {
+		return err
+	}
+	_, err = e.do(ctx, 0, keep...)
+	return err
+}
+
+// figuresOf makes all figures of the days of a range.
+func figuresOf(s daySets, r rollcall.DayRange) []dayFigures {
+	figures := dayset.AllFigures(s, int32(r.From), int32(r.To))
+	out := make([]dayFigures, len(figures))
+	for i, f := range figures {
+		out[i] = dayFigures{
+			day: uint32(f.DAU), week: uint32(f.WAU), m28: uint32(f.MAU28), m30: uint32(f.MAU30), month: uint32(f.Month),
+		}
+	}
+	return out
+}
+
+// putStep is how many days' figures one script keeps.
+const putStep = 500
+
+// putFigures is the call that keeps the figures of days from one on, which are over.
+func (e *Engine) putFigures(part int, kind string, d partDays, from rollcall.Day, figures []dayFigures) call {
+	args := []string{fmt.Sprint(d.marks), kind}
+	for i, f := range figures {
+		args = append(args, fmt.Sprint(int32(from)+int32(i)), f.pack())
+	}
+	return in(part, &e.scripts.figuresPut, args...)
+}
+
+// finalizeTries is how often the figures of a day are made anew when marks come in
+// meanwhile. After that the day departs without: they can be made of the archive.
+const finalizeTries = 3
+
+// FinalizeFigures implements [rollcall.Archival].
+func (e *Engine) FinalizeFigures(ctx context.Context, kind string, days rollcall.DayRange) error {
+	for _, k := range []string{kind, ""} {
+		q := rollcall.SeriesQuery{Kind: k, Range: rollcall.DayRange{From: days.From, To: days.To + longestMAU - 1}, MAU: rollcall.MAU28}
+		for range finalizeTries {
+			if _, err := e.Series(ctx, q); err != nil {
+				return err
+			}
+			kept, today, err := e.addCached(ctx, &q, make([]rollcall.DayFigures, q.Range.To-q.Range.From+1))
+			if err != nil {
+				return err
+			}
+			over := kept[:max(0, min(len(kept), int(today-days.From)))]
+			if !slices.ContainsFunc(over, func(k cachedDay) bool { return k != cachedAll }) {
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,328 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/rollcall/rollcall"
+)
+
+var _ rollcall.Locator = (*Engine)(nil)
+
+// dirtyPlace is where a walk of the changed maps stands: they come by
+// partition, kind and month, then number.
+type dirtyPlace struct {
+	part   int
+	field  string // kind:month
+	number uint32 // the last one listed
+	inside bool   // some of the field have been listed
+}
+
+func (c dirtyPlace) encode() string {
+	var p packer
+	p.u16(uint16(c.part))
+	p.u32(c.number)
+	p.b = append(p.b, c.field...)
+	return p.text()
+}
+
+func decodeDirtyPlace(s string) dirtyPlace {
+	if s == "" {
+		return dirtyPlace{}
+	}
+	u := unpacker{s: s}
+	return dirtyPlace{part: int(u.num(2)), number: uint32(u.num(4)), field: u.s, inside: true}
+}
+
+// monthSnapshot is the numbers of one month of a kind in one partition that had
+// changed when a walk came to it: the order the walk goes on in. What they are is
+// asked anew at every step.
+type monthSnapshot struct {
+	mu    sync.Mutex
+	part  int
+	field string
+	dirty *roaring.Bitmap
+}
+
+// mapStep bounds the maps that one script makes.
+const mapStep = 50
+
+// ListDirty implements [rollcall.Archival].
+func (e *Engine) ListDirty(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
+	at := decodeDirtyPlace(cursor)
+	for ; at.part < len(e.keyPrefixes); at = (dirtyPlace{part: at.part + 1}) {
+		fields, err := e.dirtyFields(ctx, at.part)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, field := range fields {
+			if at.inside && field < at.field {
+				continue
+			}
+			if !at.inside || field > at.field {
+				at = dirtyPlace{part: at.part, field: field}
+			}
+			maps, next, err := e.dirtyIn(ctx, at, limit)
+			if err != nil || len(maps) > 0 {
+				return maps, next, err
+			}
+			at.inside = false
+		}
+	}
+	return nil, "", nil
+}
+
+func (e *Engine) dirtyFields(ctx context.Context, part int) ([]string, error) {
+	var fields []string
+	err := e.eachField(ctx, "changed", []int{part}, func(_ int, field, _ string) error {
+		fields = append(fields, field)
+		return nil
+	})
+	slices.Sort(fields)
+	return slices.Compact(fields), err
+}
+
+// dirtyIn lists maps of one month of a kind in one partition, and where the
+// walk goes on.
+func (e *Engine) dirtyIn(ctx context.Context, at dirtyPlace, limit int) ([]rollcall.MonthMap, string, error) {
+	kind, month, err := splitMonth(at.field)
+	if err != nil {
+		return nil, "", err
+	}
+	for {
+		numbers, err := e.dirtyNumbers(ctx, at, max(1, limit))
+		if err != nil || len(numbers) == 0 {
+			return nil, "", err
+		}
+		at.number, at.inside = numbers[len(numbers)-1], true
+		maps, err := e.mapsOf(ctx, at.part, kind, month, numbers)
+		if err != nil || len(maps) > 0 { // else all were erased or settled meanwhile
+			return maps, at.encode(), err
+		}
+	}
+}
+
+// dirtyNumbers returns the next numbers of a walk.
+func (e *Engine) dirtyNumbers(ctx context.Context, at dirtyPlace, limit int) ([]uint32, error) {
+	s := &e.snapshot
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !at.inside || s.dirty == nil || s.part != at.part || s.field != at.field {
+		msg, err := e.one(ctx, 0, in(at.part, &e.scripts.archiveListDirty, at.field))
+		if err != nil {
+			return nil, err
+		}
+		packed, err := msg.ToString()
+		if err != nil {
+			return nil, damaged("the maps of a month")
+		}
+		s.part, s.field, s.dirty = at.part, at.field, readSet(packed)
+	}
+	it := s.dirty.Iterator()
+	if at.inside {
+		it.AdvanceIfNeeded(at.number + 1)
+	}
+	var numbers []uint32
+	for it.HasNext() && len(numbers) < limit {
+		numbers = append(numbers, it.Next())
+	}
+	if !it.HasNext() {
+		s.dirty = nil
+	}
+	return numbers, nil
+}
+
+// mapsOf returns the maps of numbers as they are now.
+func (e *Engine) mapsOf(ctx context.Context, part int, kind string, month rollcall.Month, numbers []uint32) ([]rollcall.MonthMap, error) {
+	var calls []call
+	for some := range slices.Chunk(numbers, mapStep) {
+		args := []string{kind, fmt.Sprint(int32(month)), fmt.Sprint(int32(month.Day(1))), strconv.Itoa(month.Len())}
+		for _, n := range some {
+			args = append(args, strconv.FormatUint(uint64(n), 10))
+		}
+		calls = append(calls, in(part, &e.scripts.archiveReadMaps, args...))
+	}
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, err
+	}
+	var out []rollcall.MonthMap
+	for _, msg := range messages {
+		reply, err := msg.AsStrSlice()
+		if err != nil || len(reply)%2 != 0 {
+			return nil, damaged("the maps of a month")
+		}
+		for i := 0; i < len(reply); i += 2 {
+			days, err := strconv.ParseUint(reply[i+1], 10, 32)
+			if err != nil {
+				return nil, damaged("the maps of a month")
+			}
+			out = append(out, rollcall.MonthMap{User: reply[i], Kind: kind, Month: month, Days: uint32(days)})
+		}
+	}
+	return out, nil
+}
+
+func splitMonth(field string) (string, rollcall.Month, error) {
+	i := strings.LastIndexByte(field, ':')
+	n, err := strconv.Atoi(field[i+1:])
+	if i < 0 || err != nil || !rollcall.Month(n).Valid() {
+		return "", 0, damaged("the name of a month")
+	}
+	return field[:i], rollcall.Month(n), nil
+}
+
+// clearStepDirty bounds the maps of one script.
+const clearStepDirty = 25
+
+// ClearDirty implements [rollcall.Archival].
+func (e *Engine) ClearDirty(ctx context.Context, all []rollcall.MonthMap) (int, error) {
+	type group struct {
+		part  int
+		kind  string
+		month rollcall.Month
+	}
+	groups := make(map[group][]string)
+	for _, m := range all {
+		g := group{e.partOf(m.User), m.Kind, m.Month}
+		groups[g] = append(groups[g], m.User, strconv.FormatUint(uint64(m.Days), 10))
+	}
+	var calls []call
+	for g, args := range groups {
+		head := []string{g.kind, fmt.Sprint(int32(g.month)), fmt.Sprint(int32(g.month.Day(1))), strconv.Itoa(g.month.Len())}
+		for some := range slices.Chunk(args, 2*clearStepDirty) {
+			calls = append(calls, in(g.part, &e.scripts.archiveClearDirty, append(slices.Clone(head), some...)...))
+		}
+	}
+	left := 0
+	messages, err := e.do(ctx, 0, calls...)
+	for _, msg := range messages {
+		n, err := msg.AsInt64()
+		if err != nil {
+			return left, damaged("a count")
+		}
+		left += int(n)
+	}
+	return left, err
+}
+
+// HotDays implements [rollcall.Archival].
+func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
+	type inPart struct {
+		part  int
+		field string
+	}
+	found := make(map[inPart]int)
+	err := e.eachField(ctx, "days", e.allParts(), func(p int, field, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return damaged("the days")
+		}
+		found[inPart{p, field}] = n // once, though a step may tell of it again
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[kindDay]int)
+	for at, n := range found {
+		of, err := splitDay(at.field)
+		if err != nil {
+			return nil, err
+		}
+		counts[of] += n
+	}
+	order := slices.SortedFunc(maps.Keys(counts), func(a, b kindDay) int {
+		return cmp.Or(strings.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day))
+	})
+	out := make([]rollcall.OffloadedDay, len(order))
+	for i, k := range order {
+		out[i] = rollcall.OffloadedDay{Kind: k.kind, Day: k.day, Users: counts[k]}
+	}
+	return out, nil
+}
+
+// MarkDirty implements [rollcall.Archival].
+func (e *Engine) MarkDirty(ctx context.Context, kind string, day rollcall.Day) error {
+	_, err := e.everywhere(ctx, 0, &e.scripts.archiveMarkDirty, kind, fmt.Sprint(int32(day)))
+	return err
+}
+
+// Offload implements [rollcall.Archival].
+func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (int, bool, error) {
+	messages, err := e.everywhere(ctx, 0, &e.scripts.archiveOffload, kind, fmt.Sprint(int32(day)), fmt.Sprint(int32(rollcall.MonthOf(day))))
+	e.offloaded.outdated()
+	users, left := 0, err == nil
+	for _, msg := range messages {
+		n, wrong := msg.AsInt64()
+		switch {
+		case wrong == nil:
+		case err != nil:
+			continue // it was not answered
+		default:
+			return users, false, damaged("a count")
+		}
+		left = left && n >= 0
+		users += int(max(0, n))
+	}
+	return users, left, err
+}
+
+// Restore implements [rollcall.Archival].
+func (e *Engine) Restore(ctx context.Context, all []rollcall.MonthMap) error {
+	byPart := make(map[int][]string)
+	kinds := make([]string, len(all))
+	for i, m := range all {
+		kinds[i] = m.Kind
+	}
+	if err := e.knowKinds(ctx, 0, kinds...); err != nil {
+		return err
+	}
+	for _, m := range all {
+		p := e.partOf(m.User)
+		for _, day := range m.Month.Days(m.Days) {
+			byPart[p] = append(byPart[p], m.User, m.Kind, fmt.Sprint(int32(day)))
+		}
+	}
+	var calls []call
+	for p, args := range byPart {
+		for some := range slices.Chunk(args, 3*markStep) {
+			calls = append(calls, in(p, &e.scripts.archiveRestore, some...))
+		}
+	}
+	defer e.offloaded.outdated()
+	if e.opts.Wait == 0 {
+		_, err := e.do(ctx, 0, calls...)
+		return err
+	}
+	for _, c := range calls { // the archive may forget them at any moment
+		if _, err := e.confirmed(ctx, 0, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announcer is the partition that has the events about no user.
+const announcer = 0
+
+// Announce implements [rollcall.Archival].
+func (e *Engine) Announce(ctx context.Context, now time.Time, run rollcall.ArchiveRun) error {
+	ev := run.Event(now)
+	completed := "0"
+	if ev.Type == rollcall.ArchiveCompleted {
+		completed = "1"
+	}
+	_, err := e.confirmed(ctx, now.UnixMilli(), in(announcer, &e.scripts.archiveAnnounce, completed, ev.Reason, ev.Actor))
+	e.news.wake()
+	return err
+}

@@ -1,0 +1,241 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+const (
+	// overlap is how far back a reader begins who is not known here: what other
+	// servers wrote about then may have come in behind the reader's last event.
+	overlap = 5 * time.Second
+	// keptTails bounds the readers that are known.
+	keptTails = 1024
+)
+
+// position is how far a reader has read in each partition.
+type position []int64
+
+// tails remembers where readers stand, by the last event they were given, so
+// that who goes on reading here is given nothing twice.
+type tails struct {
+	mu    sync.Mutex
+	at    map[rollcall.EventID]position
+	order []rollcall.EventID
+}
+
+func (t *tails) get(id rollcall.EventID) (position, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p, ok := t.at[id]
+	return slices.Clone(p), ok
+}
+
+// put remembers a reader. Of two at one event the one who has read less counts.
+func (t *tails) put(id rollcall.EventID, p position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at == nil {
+		t.at = make(map[rollcall.EventID]position)
+	}
+	if have, ok := t.at[id]; ok {
+		for i := range have {
+			have[i] = min(have[i], p[i])
+		}
+		return
+	}
+	t.at[id] = slices.Clone(p)
+	if t.order = append(t.order, id); len(t.order) > keptTails {
+		delete(t.at, t.order[0])
+		t.order = t.order[1:]
+	}
+}
+
+// Tail implements [rollcall.Events].
+func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+	pos, from, err := e.position(after)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		bell, done := e.news.wait()
+		events, err := e.look(ctx, pos, from, max(1, limit), v)
+		if err != nil || len(events) > 0 {
+			done()
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return events, err
+		}
+		select {
+		case <-ctx.Done():
+			done()
+			return nil, ctx.Err()
+		case <-bell:
+			done()
+		}
+	}
+}
+
+// position returns where a reader stands who was given after, and the place
+// behind which nothing may be missing.
+func (e *Engine) position(after rollcall.EventID) (position, int64, error) {
+	if err := e.open(); err != nil {
+		return nil, 0, err
+	}
+	pos := make(position, len(e.keyPrefixes))
+	if after == "" {
+		return pos, -1, nil
+	}
+	at, ok := e.parseEventID(after)
+	if !ok {
+		return nil, 0, rollcall.ErrEventsGone
+	}
+	if known, ok := e.tails.get(after); ok {
+		return known, at.at, nil
+	}
+	for p := range pos {
+		pos[p] = max(0, at.at-overlap.Microseconds())
+	}
+	pos[at.part] = at.at
+	return pos, at.at, nil
+}
+
+// look returns up to limit events behind a position that a viewer may see, and
+// moves the position behind them.
+func (e *Engine) look(ctx context.Context, pos position, from int64, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+	for {
+		marks, err := e.known(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var parts []int
+		for p, m := range marks {
+			if from >= 0 && m.trimmed > max(from, pos[p]) {
+				return nil, rollcall.ErrEventsGone
+			}
+			if m.newest > pos[p] {
+				parts = append(parts, p)
+			}
+		}
+		if len(parts) == 0 {
+			return nil, nil
+		}
+		found, edge, err := e.read(ctx, pos, from, parts, limit)
+		if err != nil {
+			return nil, err
+		}
+		out := e.deliver(pos, found, edge, limit, v)
+		if len(out) > 0 {
+			e.tails.put(out[len(out)-1].ID, pos)
+			return out, nil
+		}
+		if len(found) == 0 { // all that is new was trimmed just now
+			for _, p := range parts {
+				pos[p] = max(pos[p], marks[p].newest)
+			}
+		}
+	}
+}
+
+// perRead is how many questions read has for each partition.
+const perRead = 4
+
+// read reads the events of some partitions behind a position, up to limit of
+// each stream, and returns the place up to which none is missing.
+func (e *Engine) read(ctx context.Context, pos position, from int64, parts []int, limit int) ([]event, int64, error) {
+	var calls []call
+	for _, p := range parts {
+		behind := "(" + strconv.FormatInt(pos[p], 10)
+		for _, stream := range []string{"log", "pres"} {
+			calls = append(calls, plain(func() rueidis.Completed {
+				return e.client.B().Xrange().Key(e.of(p, stream)).Start(strconv.FormatInt(pos[p]+1, 10) + "-0").End("+").Count(int64(limit)).Build()
+			}))
+		}
+		calls = append(calls, plain(func() rueidis.Completed {
+			return e.client.B().Zrange().Key(e.of(p, "redacted")).Min(behind).Max("+inf").Byscore().Limit(0, int64(limit)).Withscores().Build()
+		}), e.markOf(p)) // last: what it does not call trimmed had been read
+	}
+	messages, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, 0, err
+	}
+	var found []event
+	edge := int64(math.MaxInt64)
+	for i, msg := range messages {
+		p := parts[i/perRead]
+		readAs := readStream
+		switch i % perRead {
+		case 2:
+			readAs = readRedacted
+		case 3:
+			m, err := readMark(msg)
+			if err != nil {
+				return nil, 0, err
+			}
+			if from >= 0 && m.trimmed > max(from, pos[p]) {
+				return nil, 0, rollcall.ErrEventsGone
+			}
+			continue
+		}
+		some, err := readAs(msg, p)
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(some) == limit {
+			edge = min(edge, some[limit-1].place.at)
+		}
+		found = append(found, some...)
+	}
+	slices.SortFunc(found, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.place.at, b.place.at), cmp.Compare(a.place.part, b.place.part))
+	})
+	return found, edge, nil
+}
+
+// deliver hands out events in their order and moves the position behind each.
+func (e *Engine) deliver(pos position, found []event, edge int64, limit int, v rollcall.Viewer) []rollcall.Event {
+	var out []rollcall.Event
+	for _, ev := range found {
+		if ev.place.at > edge || len(out) == limit {
+			break
+		}
+		pos[ev.place.part] = ev.place.at
+		if ev.aud.shows(v) {
+			ev.ID = e.eventID(ev.place)
+			out = append(out, ev.Event)
+		}
+	}
+	return out
+}
+
+// LastEvent implements [rollcall.Events].
+func (e *Engine) LastEvent(ctx context.Context) (rollcall.EventID, error) {
+	marks, err := e.marks(ctx)
+	if err != nil {
+		return "", err
+	}
+	newest := place{}
+	pos := make(position, len(marks))
+	for p, m := range marks {
+		pos[p] = m.newest
+		if here := (place{m.newest, p}); newest.before(here) {
+			newest = here
+		}
+	}
+	if newest.at == 0 {
+		return "", nil
+	}
+	id := e.eventID(newest)
+	e.tails.put(id, pos)
+	return id, nil
+}

@@ -1,0 +1,401 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/casefold"
+)
+
+// mustLook reports whether the filter has a condition that only a look at the
+// session decides.
+func (l *listing) mustLook() bool {
+	f := &l.q.Filter
+	return f.Name != "" || len(f.Attrs) > 0 || f.SeenWithin > 0 || (f.IP.IsValid() && !f.IP.IsSingleIP())
+}
+
+// search is the candidates of a filter, partition by partition.
+type search struct {
+	items   [][]seenAt
+	left    []int                // candidates not looked at
+	horizon []rollcall.SessionID // the last candidate looked at, where some are left
+	walks   [][]*candidateWalk
+}
+
+// candidateWalk is how far the candidates of one partition, or of one user in it,
+// have been looked at.
+type candidateWalk struct {
+	user   string // "" for all
+	behind string // the last candidate looked at
+	looked int
+	left   int
+	done   bool
+}
+
+// Candidates that one script looks at: with the last sign of life of each that
+// meets the conditions, and without.
+const (
+	candidateStepSeen  = 150
+	candidateStep      = 500
+	candidateStepFirst = 50 // while it is not known how many there are
+)
+
+// What scripts that look at candidates cost, in candidates of candidateStep: so much
+// together is under way of one list, as Redis serves nobody else meanwhile.
+const (
+	candidatesAtOnce   = 1500
+	candidatesOfScript = 10 // what it costs besides
+)
+
+// gathered answers a query that has to be gathered before it can be put in order.
+func (l *listing) gathered(ctx context.Context, indexed []string) (rollcall.Page[rollcall.Session], error) {
+	var page rollcall.Page[rollcall.Session]
+	items, partial, edge, err := l.gather(ctx, indexed)
+	if err != nil {
+		return page, err
+	}
+	page.Total, page.TotalIsLowerBound = len(items), partial
+	if l.limit() == 0 {
+		return page, nil
+	}
+	if partial && l.q.Page.Cursor != "" && l.q.Sort != rollcall.NewestSeen { // go on behind the cursor
+		if items, partial, edge, err = l.from(l.q.Page.Cursor).gather(ctx, indexed); err != nil {
+			return page, err
+		}
+	}
+	l.sort(items)
+	total, bound := page.Total, page.TotalIsLowerBound
+	rest, began := l.behind(items)
+	page, err = l.pageOf(ctx, total, rest)
+	page.TotalIsLowerBound = bound
+	if l.q.Sort == rollcall.NewestSeen && page.Next != "" {
+		last := page.Items[len(page.Items)-1]
+		page.Next = seenCursor{began: began, after: seenAt{at: last.SeenAt.UnixMilli(), id: last.ID}}.encode()
+	}
+	if page.Next == "" && partial && l.q.Sort != rollcall.NewestSeen {
+		page.Next = idText(edge)
+	}
+	return page, err
+}
+
+func (l *listing) pageOf(ctx context.Context, total int, items []seenAt) (rollcall.Page[rollcall.Session], error) {
+	return l.page(ctx, total, func(context.Context) (rollcall.SessionID, bool, error) {
+		if len(items) == 0 {
+			return rollcall.SessionID{}, false, nil
+		}
+		id := items[0].id
+		items = items[1:]
+		return id, true, nil
+	})
+}
+
+// from is the same question about the sessions from a cursor on.
+func (l *listing) from(cursor string) *listing {
+	out := *l
+	at := idOf(cursor).Time().UnixMilli()
+	if l.down() {
+		out.high = min(l.high, at+1)
+	} else {
+		out.low = max(l.low, at)
+	}
+	return &out
+}
+
+func (l *listing) sort(items []seenAt) {
+	slices.SortFunc(items, func(a, b seenAt) int {
+		switch {
+		case l.q.Sort == rollcall.NewestSeen && a.before(b):
+			return -1
+		case l.q.Sort == rollcall.NewestSeen:
+			return 1
+		case l.down():
+			return bytes.Compare(b.id[:], a.id[:])
+		default:
+			return bytes.Compare(a.id[:], b.id[:])
+		}
+	})
+}
+
+// behind cuts off what stands before the page, and returns when its walk began.
+func (l *listing) behind(items []seenAt) ([]seenAt, int64) {
+	began := l.at.UnixMilli()
+	for _, s := range items {
+		began = max(began, s.at)
+	}
+	if l.q.Page.Cursor == "" {
+		return items[min(len(items), l.skip()):], began
+	}
+	after := func(s seenAt) bool {
+		id := idOf(l.q.Page.Cursor)
+		c := bytes.Compare(s.id[:], id[:])
+		return (l.down() && c < 0) || (!l.down() && c > 0)
+	}
+	if l.q.Sort == rollcall.NewestSeen {
+		c := decodeSeenCursor(l.q.Page.Cursor)
+		began = c.began
+		after = c.after.before
+	}
+	i := slices.IndexFunc(items, after)
+	if i < 0 {
+		i = len(items)
+	}
+	return items[i:], began
+}
+
+// gather finds what the filter keeps. If it could not look at all candidates it
+// says so, and up to where, in login order, it did.
+func (l *listing) gather(ctx context.Context, indexed []string) (items []seenAt, partial bool, edge rollcall.SessionID, err error) {
+	s, err := l.search(ctx, indexed)
+	if err != nil {
+		return nil, false, edge, err
+	}
+	for p := range s.items {
+		items = append(items, s.items[p]...)
+		if s.left[p] == 0 {
+			continue
+		}
+		h := s.horizon[p]
+		if !partial || (bytes.Compare(h[:], edge[:]) > 0) == l.down() {
+			edge = h
+		}
+		partial = true
+	}
+	if partial && l.q.Sort != rollcall.NewestSeen { // past the nearest horizon a partition may lack some
+		items = slices.DeleteFunc(items, func(s seenAt) bool {
+			c := bytes.Compare(s.id[:], edge[:])
+			return c != 0 && (c < 0) == l.down()
+		})
+	}
+	if l.mustLook() {
+		items, err = l.look(ctx, items)
+	}
+	return items, partial, edge, err
+}
+
+// search finds the candidates in all partitions. Without an index, or with one
+// and a look at each session, no more than most of them: each partition
+// gets its share, and if all are few enough in the end, what is left as well.
+func (l *listing) search(ctx context.Context, indexed []string) (*search, error) {
+	n := len(l.e.keyPrefixes)
+	s := &search{items: make([][]seenAt, n), left: make([]int, n), horizon: make([]rollcall.SessionID, n)}
+	all := make([]int, n)
+	for p := range all {
+		all[p] = p
+	}
+	most := 0
+	if l.mustLook() && l.q.Filter.Users == nil {
+		most = max(1, l.e.maxCandidates/n)
+	}
+	s.walks = make([][]*candidateWalk, n)
+	for p := range s.walks {
+		if l.q.Filter.Users == nil {
+			s.walks[p] = []*candidateWalk{{}}
+			continue
+		}
+		for _, u := range l.e.usersIn(p, l.q.Filter.Users) {
+			s.walks[p] = append(s.walks[p], &candidateWalk{user: u})
+		}
+	}
+	if err := l.ask(ctx, s, indexed, all, most); err != nil {
+		return nil, err
+	}
+	looked, left := 0, 0
+	var rest []int
+	for p := range s.left {
+		if s.left[p] > 0 {
+			rest = append(rest, p)
+			looked += most
+		}
+		left += s.left[p]
+	}
+	if left == 0 || looked+left > l.e.maxCandidates {
+		return s, nil
+	}
+	return s, l.ask(ctx, s, indexed, rest, 0)
+}
+
+// ask looks at candidates of partitions, in bounded steps, once they have ended
+// what is due: at most of them in each, 0 for all.
+func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []int, most int) error {
+	if len(indexed) == 0 && l.q.Filter.Users == nil {
+		indexed = []string{"login"}
+	}
+	budget := fmt.Sprint(dueFirst)
+	for {
+		var calls []call
+		var walks []*candidateWalk
+		var of []int
+		for _, p := range parts {
+			for _, w := range s.walks[p] {
+				if step := l.step(w, most); step > 0 {
+					calls = append(calls, l.narrow(p, w, step, budget, indexed))
+					walks, of = append(walks, w), append(of, p)
+				}
+			}
+		}
+		if len(calls) == 0 {
+			break
+		}
+		messages, err := l.e.doInTurn(ctx, l.at.UnixMilli(), calls, candidatesAtOnce, func(i int) int { return l.cost(walks[i], most) })
+		if err != nil {
+			return err
+		}
+		var late []int
+		for i, msg := range messages {
+			due, err := l.takeCandidates(s, of[i], walks[i], msg, l.step(walks[i], most))
+			if err != nil {
+				return err
+			}
+			if due && !slices.Contains(late, of[i]) {
+				late = append(late, of[i])
+			}
+		}
+		if len(late) == 0 {
+			budget = "0"
+		}
+		if err := l.e.endDue(ctx, l.at.UnixMilli(), late); err != nil {
+			return err
+		}
+	}
+	for _, p := range parts {
+		s.left[p] = 0
+		for _, w := range s.walks[p] {
+			s.left[p] += w.left
+			s.horizon[p] = idOf(w.behind)
+		}
+	}
+	return nil
+}
+
+// step returns how many candidates the next step of a walk looks at.
+func (l *listing) step(w *candidateWalk, most int) int {
+	step := l.mostStep()
+	if w.behind == "" {
+		step = candidateStepFirst
+	}
+	switch {
+	case w.done:
+		return 0
+	case most > 0:
+		return min(step, most-w.looked)
+	default:
+		return step
+	}
+}
+
+func (l *listing) mostStep() int {
+	if l.q.Sort == rollcall.NewestSeen {
+		return candidateStepSeen
+	}
+	return candidateStep
+}
+
+// cost estimates what the next step of a walk costs.
+func (l *listing) cost(w *candidateWalk, most int) int {
+	step := l.step(w, most)
+	if w.behind != "" {
+		step = min(step, w.left)
+	}
+	cost := candidatesOfScript + step*candidateStep/l.mostStep()
+	if l.e.isMuchDue() {
+		cost += candidatesAtOnce / dueAsked // the script ends some as well
+	}
+	return cost
+}
+
+func (l *listing) narrow(p int, w *candidateWalk, step int, budget string, indexed []string) call {
+	args := []string{
+		fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()), fmt.Sprint(step), flag(l.public()), budget,
+		w.behind, flag(l.q.Sort == rollcall.NewestSeen), w.user,
+	}
+	return in(p, &l.e.scripts.listIntersect, append(args, indexed...)...)
+}
+
+// takeCandidates takes what a step found; due says that more sessions were due
+// than it ended, and it did nothing else.
+func (l *listing) takeCandidates(s *search, p int, w *candidateWalk, msg rueidis.RedisMessage, asked int) (due bool, err error) {
+	reply, err := msg.ToArray()
+	if err != nil || len(reply) != 5 {
+		return false, damaged("a list of sessions")
+	}
+	if n, _ := reply[0].AsInt64(); n == 1 {
+		return true, nil
+	}
+	total, _ := reply[1].AsInt64()
+	last, _ := reply[2].ToString()
+	packed, _ := reply[3].ToString()
+	looked, _ := reply[4].AsInt64()
+	s.items[p] = append(s.items[p], seenOf(packed)...)
+	w.looked += int(looked)
+	w.left = max(0, int(total)-w.looked)
+	if last != "" {
+		w.behind = last
+	}
+	if int(looked) < asked {
+		w.done, w.left = true, 0
+	}
+	return false, nil
+}
+
+// usersIn returns those of some users who are in a partition, each once.
+func (e *Engine) usersIn(part int, users []string) []string {
+	out := []string{}
+	for _, u := range users {
+		if e.partOf(u) == part {
+			out = append(out, u)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// look keeps those candidates that meet the conditions only a look decides.
+func (l *listing) look(ctx context.Context, items []seenAt) ([]seenAt, error) {
+	ids := make([]rollcall.SessionID, len(items))
+	for i, s := range items {
+		ids[i] = s.id
+	}
+	kept := items[:0]
+	since := int64(math.MinInt64)
+	if w := l.q.Filter.SeenWithin; w > 0 {
+		since = l.at.UnixMilli() - w.Milliseconds()
+	}
+	name := casefold.Fold(l.q.Filter.Name)
+	const step = 10_000
+	for some := range slices.Chunk(ids, step) {
+		records, err := l.e.records(ctx, l.at, some)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			r := &records[i]
+			if seen := r.SeenAt.UnixMilli(); seen >= since && l.meets(r, name) {
+				kept = append(kept, seenAt{at: seen, id: r.ID})
+			}
+		}
+	}
+	return kept, nil
+}
+
+func (l *listing) meets(r *record, name string) bool {
+	f := &l.q.Filter
+	if f.IP.IsValid() && !(r.IP.IsValid() && f.IP.Contains(r.IP)) {
+		return false
+	}
+	if name != "" && !strings.HasPrefix(casefold.Fold(r.Name), name) {
+		return false
+	}
+	for k, v := range f.Attrs {
+		if have, ok := r.Attrs[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}

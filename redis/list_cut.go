@@ -1,0 +1,127 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+// residue is how many sessions a deep page may be walked to from where the
+// counting left off.
+const residue = 256
+
+// cut finds an instant near the one at which a deep page begins, by counting:
+// it returns the instant, and how many sessions lie before it in the order.
+// The instant is sought by interpolation between two whose counts are known,
+// and by bisection when that does not halve the distance.
+func (l *listing) cut(ctx context.Context, m *merge, skip int) (at int64, passed int, err error) {
+	first, last, err := l.span(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	// Time runs along the order: x = 0 at its beginning.
+	instant := func(x int64) int64 {
+		if l.down() {
+			return last - x
+		}
+		return first + x
+	}
+	near, far := int64(0), last-first+1 // before near lie few enough, before far too many
+	few, many := 0, m.total
+	for round := 0; far-near > 1 && skip-few > residue; round++ {
+		x := near + int64(float64(far-near)*float64(skip-few)/float64(many-few))
+		if round%3 == 2 {
+			x = near + (far-near)/2
+		}
+		x = min(max(x, near+1), far-1)
+		n, err := l.before(ctx, instant(x))
+		if err != nil {
+			return 0, 0, err
+		}
+		if n <= skip {
+			near, few = x, n
+		} else {
+			far, many = x, n
+		}
+	}
+	return instant(near), few, nil
+}
+
+// before counts the sessions that come before those of an instant, as far as the
+// viewer is told of them.
+func (l *listing) before(ctx context.Context, at int64) (int, error) {
+	low, high := strconv.FormatInt(l.low, 10), "("+strconv.FormatInt(at, 10)
+	if l.down() {
+		low, high = high, "("+strconv.FormatInt(l.high, 10)
+	}
+	orders := []string{l.order}
+	if l.public() {
+		orders = append(orders, "veiled:"+l.order)
+	}
+	var calls []call
+	for p := range l.e.keyPrefixes {
+		for _, order := range orders {
+			calls = append(calls, plain(func() rueidis.Completed {
+				return l.e.client.B().Zcount().Key(l.e.of(p, order)).Min(low).Max(high).Build()
+			}))
+		}
+	}
+	messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i, msg := range messages {
+		c, err := msg.AsInt64()
+		if err != nil {
+			return 0, damaged("a count")
+		}
+		if i%len(orders) == 0 {
+			n += int(c)
+		} else {
+			n -= int(c)
+		}
+	}
+	return n, nil
+}
+
+// span returns the first and the last login in the order.
+func (l *listing) span(ctx context.Context) (first, last int64, err error) {
+	var calls []call
+	for p := range l.e.keyPrefixes {
+		for _, rev := range []bool{false, true} {
+			calls = append(calls, plain(func() rueidis.Completed {
+				k := l.e.client.B().Zrange().Key(l.e.of(p, l.order))
+				low, high := fmt.Sprint(l.low), fmt.Sprintf("(%d", l.high)
+				if rev {
+					return k.Min(high).Max(low).Byscore().Rev().Limit(0, 1).Withscores().Build()
+				}
+				return k.Min(low).Max(high).Byscore().Limit(0, 1).Withscores().Build()
+			}))
+		}
+	}
+	messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
+	if err != nil {
+		return 0, 0, err
+	}
+	found := false
+	for _, msg := range messages {
+		scores, err := msg.AsZScores()
+		if err != nil {
+			return 0, 0, damaged("a list of sessions")
+		}
+		for _, s := range scores {
+			login := int64(s.Score)
+			if !found || login < first {
+				first = login
+			}
+			if !found || login > last {
+				last = login
+			}
+			found = true
+		}
+	}
+	return first, last, nil
+}

@@ -1,7 +1,0 @@
--- The numbers whose maps of a month changed since they were archived.
---
--- ARGV[2]  kind:month
--- reply    the set, as in set.lua
--- cost     O(size of the set)
-
-return done(packed(key('chg:' .. ARGV[2])))

@@ -1,0 +1,34 @@
+-- needs: env bytes event presence
+-- Forgets users last seen before a second, so many at a time.
+--
+-- ARGV[2]  the second   ARGV[3]  how many at most
+-- reply    how many were forgotten; fewer than asked for when none is left
+-- cost     O(log n) for each
+
+local line, budget = tonumber(ARGV[2]), tonumber(ARGV[3])
+local seen = key('seen')
+advance()
+local users = call('ZRANGEBYSCORE', seen, 1, '(' .. line, 'WITHSCORES', 'LIMIT', 0, budget)
+local names = {}
+for i = 1, #users, 2 do
+  local user, last = users[i], tonumber(users[i + 1])
+  names[#names + 1] = user
+  if presence == 1 and not isAnnounced(user, last) then
+    emit('pres', USER_OFFLINE, user, {at = math.min(at, silentAt(last))})
+  end
+end
+if #names < budget then
+  for _, user in ipairs(call('ZRANGEBYSCORE', seen, '(-' .. line, -1, 'LIMIT', 0, budget - #names)) do
+    names[#names + 1] = user
+  end
+end
+if #names > 0 then
+  call('ZREM', seen, unpack(names))
+  if anyHidden() then
+    local none = {}
+    for i, user in ipairs(names) do none[2 * i - 1], none[2 * i] = 0, user end
+    call('ZADD', key('hidden'), 'XX', unpack(none))
+  end
+  call('SREM', key('told'), unpack(names))
+end
+return done(#names)

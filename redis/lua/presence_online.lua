@@ -1,0 +1,37 @@
+-- needs: env bytes
+-- A part of the users online, newest first, and how many there are.
+--
+-- ARGV[2]  window (s)       ARGV[3]  1 if invisible users are left out
+-- ARGV[4]  the second to begin at, '' for the partition's present
+-- ARGV[5]  the user of that second to begin behind, '' for none
+-- ARGV[6]  how many are looked at
+-- reply    {count, present second, second and user to go on behind, '' and '' at
+--          the end, user, second, …}: users of one second in descending order of
+--          their bytes
+-- cost     O(log n + how many)
+
+local seen, sec, line, public = key('seen'), math.floor(at / 1000), since(tonumber(ARGV[2])), ARGV[3] == '1'
+local count = call('ZCOUNT', seen, line, sec)
+if public then count = count - call('ZCOUNT', key('hidden'), line, sec) end
+local from, behind, most = ARGV[4] == '' and sec or tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+local rank
+if behind == '' then
+  rank = call('ZCOUNT', seen, '(' .. from, '+inf')
+else
+  rank = rankBehind(seen, true, from, behind)
+end
+local chunk = rangeOf(seen, true, rank, rank + most - 1, 'WITHSCORES')
+local users = {}
+for i = 1, #chunk, 2 do users[#users + 1] = chunk[i] end
+local hidden = public and #users > 0 and call('ZMSCORE', key('hidden'), unpack(users)) or {}
+local out, last = {count, sec, '', ''}, 0
+for i = 1, #users do
+  last = tonumber(chunk[2 * i])
+  if last < line then break end
+  if not hidden[i] then
+    out[#out + 1] = users[i]
+    out[#out + 1] = last
+  end
+end
+if most > 0 and #users == most and last >= line then out[3], out[4] = last, users[most] end
+return done(out)

@@ -1,0 +1,141 @@
+-- needs: env event session_large session days_index days kind_users
+-- Enters what another engine knew of users of whom nothing is known here: several
+-- small dossiers, each whole, or a part of a large one.
+--
+-- ARGV[2…]  for each: 0 for all of a user, or of a large one 1 to check a part,
+--           2 for the first part, 3 for one behind it, 4 for the last one; user, ''
+--           for what is left of erased ones; kind; name; 1 if invisible; frozen, s;
+--           last seen, s, negative while gone, '' for none; key of a ban of the
+--           user; how many friends follow, friend, since, …; how many marks, kind,
+--           day, …; how many sessions, id, record, last sign of life, …; how many
+--           ended ones, id, end, when, token's hash, …; how many bans, key, ban, …
+-- reply     {}, or {user} if something of theirs is known: it and those behind it
+--           are not entered
+-- cost      O(log n) for each entry; the caller bounds them
+
+local ALL, CHECK, FIRST, LAST = '0', '1', '2', '4'
+local cursor, phase, user = 2, nil, nil
+
+local function take()
+  cursor = cursor + 1
+  return ARGV[cursor - 1]
+end
+
+-- each hands the elements of the next list to fn, until it returns false.
+local function each(width, fn)
+  local n, from = tonumber(take()), cursor
+  cursor = from + n * width
+  for i = from, cursor - 1, width do
+    if fn(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) == false then return false end
+  end
+  return true
+end
+
+local function nothing() end
+
+-- isKnown reports whether anything is known of the user. One whose import was cut
+-- short is unknown to those who begin it anew.
+local function isKnown(banKey)
+  if user == '' or (phase ~= ALL and call('EXISTS', key('half:' .. user)) == 1) then return false end
+  if call('EXISTS', key('user:' .. user), key('u:' .. user), key('f:' .. user), key('half:' .. user)) > 0
+    or call('ZSCORE', key('seen'), user) or call('HEXISTS', key('num'), user) == 1 or invisible(user) then
+    return true
+  end
+  local ban = call('HGET', key('bans'), banKey)
+  return ban and at < struct.unpack('>I8', ban)
+end
+
+-- areFree reports whether no session of the lists is known.
+local function areFree()
+  if user ~= '' and call('EXISTS', key('half:' .. user)) == 1 then return true end
+  return each(2, nothing) and each(2, nothing) and each(3, function(sid, blob)
+    if call('EXISTS', key('s:' .. sid), key('end:' .. sid)) > 0 then return false end
+    local held = call('GET', key('tok:' .. open(sid, blob).token))
+    return not (held and call('EXISTS', key('s:' .. held)) == 1)
+  end) and each(4, function(sid) return call('EXISTS', key('s:' .. sid)) == 0 end)
+end
+
+local function enterUser(kind, userName, hidden, frozen, last)
+  local name = key('user:' .. user)
+  if kind ~= '' then
+    countKind(call('HGET', name, 'kind'), -1)
+    call('HSET', name, 'kind', kind)
+    countKind(kind, 1)
+  end
+  if userName ~= '' then call('HSET', name, 'name', userName) end
+  if last ~= '' then call('ZADD', key('seen'), last, user) end
+  if hidden == '1' then
+    makeInvisible(user)
+    call('HSET', name, 'frozen', frozen)
+  end
+end
+
+local function enterFriends()
+  local add = {}
+  each(2, function(friend, since)
+    add[#add + 1] = since
+    add[#add + 1] = friend
+  end)
+  if #add > 0 then call('HINCRBY', part, 'edges', call('ZADD', key('f:' .. user), unpack(add))) end
+end
+
+local function enterSession(sid, blob, seen)
+  local s = open(sid, blob)
+  s.seen = tonumber(seen)
+  -- What put the deadline off holds no longer than an outage here would.
+  if s.late then
+    s.late = math.min(s.late, at + grace)
+    if s.late <= s.seen + s.idle then s.late = nil end
+    s.blob = pack(s)
+  end
+  store(s)
+end
+
+local function enterEnded(sid, blob, t, token)
+  local left = keep - math.max(0, at - tonumber(t))
+  if left <= 0 then return end
+  call('SET', key('end:' .. sid), blob, 'PX', left)
+  call('SET', key('tok:' .. token), sid, 'PX', left)
+  if user ~= '' then
+    call('ZADD', key('e:' .. user), t, sid)
+    call('PEXPIRE', key('e:' .. user), keep)
+  end
+end
+
+local function enterBan(ban, blob)
+  call('HINCRBY', part, 'bans', 1)
+  call('HSET', key('bans'), ban, blob)
+  call('ZADD', key('banned'), num(struct.unpack('>I8', blob)), ban)
+end
+
+local function enter(kind, userName, hidden, frozen, last)
+  if phase == FIRST then call('SET', key('half:' .. user), '') end
+  if user ~= '' and (phase == ALL or phase == FIRST) then enterUser(kind, userName, hidden, frozen, last) end
+  enterFriends()
+  local n
+  each(2, function(of, day)
+    n = n or number(user)
+    mark(n, of, day)
+  end)
+  each(3, enterSession)
+  each(4, enterEnded)
+  each(2, enterBan)
+  if phase == LAST then call('DEL', key('half:' .. user)) end
+end
+
+advance()
+while cursor <= #ARGV do
+  phase, user = take(), take()
+  local kind, userName, hidden, frozen, last, banKey = take(), take(), take(), take(), take(), take()
+  local lists = cursor
+  if phase == ALL or phase == CHECK then
+    if isKnown(banKey) or not areFree() then return done({user}) end
+    cursor = lists
+  end
+  if phase == CHECK then
+    for _, width in ipairs({2, 2, 3, 4, 2}) do each(width, nothing) end
+  else
+    enter(kind, userName, hidden, frozen, last)
+  end
+end
+return done({})

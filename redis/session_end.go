@@ -1,0 +1,159 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// named bounds how many ended sessions an answer names.
+const named = 100
+
+// Steps of an end.
+const (
+	endStep = 16 // sessions that one script ends, so that none takes long
+	banStep = 32 // bans that one script sets
+)
+
+// leaving is what a step ends in one partition.
+type leaving struct {
+	ids  []string
+	bans []rollcall.Ban
+	user string // all of this user's that match
+}
+
+// End implements [rollcall.Sessions]. Of a user with more sessions than one
+// script ends, the end is noted at once and written after it: see session_cutoff.lua.
+func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (rollcall.EndResult, error) {
+	var res rollcall.EndResult
+	byPart := make(map[int]*leaving)
+	into := func(p int) *leaving {
+		if byPart[p] == nil {
+			byPart[p] = &leaving{}
+		}
+		return byPart[p]
+	}
+	for _, id := range c.Sessions {
+		l := into(e.home(id.Home()))
+		l.ids = append(l.ids, idText(id))
+	}
+	for _, b := range c.Bans {
+		l := into(e.partOf(b.User))
+		l.bans = append(l.bans, b)
+	}
+	if c.User != "" {
+		into(e.partOf(c.User)).user = c.User
+	}
+	defer e.news.wake()
+	var calls []call
+	for p, l := range byPart {
+		calls = append(calls, e.ending(p, l, &c)...)
+	}
+	var errs error
+	for some := range slices.Chunk(calls, inFlight) {
+		if err := e.end(ctx, at.UnixMilli(), some, &res); err != nil {
+			errs = errors.Join(errs, err)
+			if ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	return res, errs
+}
+
+// ending are the commands that end sessions of one partition. A user's sessions
+// and their ban are one step; sessions of many users are several.
+func (e *Engine) ending(part int, l *leaving, c *rollcall.EndCommand) []call {
+	except := ""
+	if !c.Except.IsZero() {
+		except = idText(c.Except)
+	}
+	var out []call
+	for l.user != "" || len(l.ids) > 0 || len(l.bans) > 0 {
+		ids, bans := l.ids[:min(len(l.ids), endStep)], l.bans[:min(len(l.bans), banStep)]
+		args := []string{string(c.Cause), c.Reason, c.Actor, l.user, c.Device, except, strconv.Itoa(endStep), strconv.Itoa(len(ids))}
+		args = append(args, ids...)
+		for _, b := range bans {
+			args = append(args, b.User, string(b.Key[:]), packBan(b), b.Reason, b.Actor)
+		}
+		one := in(part, &e.scripts.sessionEnd, args...)
+		e.name(&one)
+		out = append(out, one)
+		l.user, l.ids, l.bans = "", l.ids[len(ids):], l.bans[len(bans):]
+	}
+	return out
+}
+
+// end carries out some ends. What was done counts, also if something else was
+// not.
+func (e *Engine) end(ctx context.Context, now int64, calls []call, res *rollcall.EndResult) error {
+	messages, errs := make([]rueidis.RedisMessage, len(calls)), error(nil)
+	if e.opts.Wait == 0 {
+		messages, errs = e.do(ctx, now, calls...)
+	} else {
+		for i, c := range calls {
+			var err error
+			messages[i], err = e.confirmed(ctx, now, c)
+			errs = errors.Join(errs, err)
+		}
+	}
+	for i, msg := range messages {
+		if !msg.IsArray() { // it was not answered
+			continue
+		}
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) == 0 {
+			return errors.Join(errs, damaged("the answer to an end"))
+		}
+		packed, _ := reply[0].ToString()
+		if packed == "full" {
+			errs = errors.Join(errs, &rollcall.Error{
+				Code: rollcall.CodeUnavailable, Detail: "earlier ends of this user's sessions are still being written: try again in a moment",
+			})
+			continue
+		}
+		ended := idsOf(packed)
+		n := len(ended)
+		if pending, _ := reply[1].AsInt64(); pending > 0 {
+			more, ids, err := e.drain(ctx, now, calls[i].part, calls[i].id, "")
+			n, ended, errs = n+more, append(ended, ids...), errors.Join(errs, err)
+		}
+		res.Ended += n
+		res.Sessions = append(res.Sessions, ended[:min(len(ended), named-len(res.Sessions))]...)
+	}
+	return errs
+}
+
+// drain writes the ends that a request noted, or all of a user, and returns how
+// many the request has ended. They hold already: cut short, the sweep goes on
+// with it.
+func (e *Engine) drain(ctx context.Context, now int64, part int, id, user string) (n int, ids []rollcall.SessionID, err error) {
+	for {
+		msg, err := e.one(ctx, now, in(part, &e.scripts.sessionDrainCutoff, strconv.Itoa(endStep), id, user))
+		if err != nil {
+			return n, ids, err
+		}
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) != 3 {
+			return n, ids, damaged("the answer to an end")
+		}
+		left, _ := reply[0].AsInt64()
+		ended, _ := reply[1].AsInt64()
+		packed, _ := reply[2].ToString()
+		n, ids = int(ended), idsOf(packed)
+		if left == 0 {
+			return n, ids, nil
+		}
+	}
+}
+
+// Ban implements [rollcall.Users].
+func (e *Engine) Ban(ctx context.Context, at time.Time, ban rollcall.Ban) (rollcall.EndResult, error) {
+	return e.End(ctx, at, rollcall.EndCommand{Bans: []rollcall.Ban{ban}})
+}

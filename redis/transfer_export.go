@@ -1,0 +1,209 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
+)
+
+// dossier reads what transfer_read.lua tells of one user.
+func (x *exporting) dossier(ctx context.Context, user string, msg rueidis.RedisMessage) (rollcall.UserSnapshot, error) {
+	d := rollcall.UserSnapshot{User: user}
+	f, err := msg.ToArray()
+	if err != nil || (len(f) != 7 && len(f) != 11) {
+		return d, damaged("the answer to an export")
+	}
+	d.Kind, _ = f[0].ToString() // nil if it was never set
+	d.Name, _ = f[1].ToString()
+	if n, _ := f[2].AsInt64(); n == 1 {
+		frozen, _ := f[3].AsInt64()
+		d.Invisible, d.Frozen = true, timeOfSec(frozen)
+	}
+	if score, _ := f[4].ToString(); score != "" {
+		sec, err := strconv.ParseFloat(score, 64)
+		if err != nil {
+			return d, damaged("a last-seen time")
+		}
+		d.Gone = sec < 0
+		d.LastSeen = timeOfSec(int64(max(sec, -sec)))
+	}
+	away, err := f[6].AsInt64()
+	if err != nil {
+		return d, damaged("where a user's marks are")
+	}
+	d.Archived = away == 1
+	if len(f) == 7 {
+		err = x.readLarge(ctx, &d)
+	} else {
+		err = x.readLists(&d, f)
+	}
+	for _, ban := range x.bans.of[user] {
+		d.Bans = append(d.Bans, rollcall.BanSnapshot{Ban: ban, Home: uint16(rollcall.HashUser(user)), Bits: 16})
+	}
+	slices.SortFunc(d.Friends, func(a, b rollcall.Friend) int { return strings.Compare(a.User, b.User) })
+	slices.SortFunc(d.Sessions, compareKept)
+	slices.SortFunc(d.Ended, compareKept)
+	for _, days := range d.Days {
+		slices.Sort(days)
+	}
+	return d, err
+}
+
+// readLists reads the lists of an answer.
+func (x *exporting) readLists(d *rollcall.UserSnapshot, f []rueidis.RedisMessage) error {
+	friends, err := f[7].AsZScores()
+	if err != nil {
+		return damaged("a list of friends")
+	}
+	for _, s := range friends {
+		d.Friends = append(d.Friends, rollcall.Friend{User: s.Member, Since: timeOf(int64(s.Score))})
+	}
+	if d.Sessions, err = liveOf(f[8]); err != nil {
+		return err
+	}
+	if d.Ended, err = x.endedOf(f[9]); err != nil {
+		return err
+	}
+	return x.daysOf(d, f[5], f[10])
+}
+
+// mineStep is how many sessions of one user a script reads.
+const mineStep = 100
+
+// readLarge reads in steps what is known of a user of whom one script cannot tell.
+func (x *exporting) readLarge(ctx context.Context, d *rollcall.UserSnapshot) error {
+	list, err := x.e.friendsOf(ctx, x.at.UnixMilli(), d.User)
+	if err != nil {
+		return err
+	}
+	d.Friends = list.friends
+	for _, order := range []string{"u", "e"} {
+		err := x.e.eachOf(ctx, x.at.UnixMilli(), d.User, order, func(r *record) {
+			if order == "e" {
+				x.met[idText(r.ID)] = true
+				d.Ended = append(d.Ended, r.kept())
+			} else {
+				d.Sessions = append(d.Sessions, r.kept())
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	days, err := x.e.attended(ctx, d.User, "", ever)
+	for _, day := range days {
+		if d.Days == nil {
+			d.Days = make(map[string][]rollcall.Day)
+		}
+		d.Days[day.kind] = append(d.Days[day.kind], day.day)
+	}
+	return err
+}
+
+// eachOf hands on a user's sessions in steps: those that live, or those that ended.
+func (e *Engine) eachOf(ctx context.Context, now int64, user, order string, each func(*record)) error {
+	for at, behind := "", ""; ; {
+		msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.sessionOfUser, user, order, at, behind, strconv.Itoa(mineStep)))
+		if err != nil {
+			return err
+		}
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) < 2 {
+			return damaged("a list of sessions")
+		}
+		at, _ = reply[0].ToString()
+		behind, _ = reply[1].ToString()
+		for _, m := range reply[2:] {
+			r, err := unpackFound(m)
+			if rollcall.CodeOf(err) == rollcall.CodeNotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			each(&r)
+		}
+		if behind == "" {
+			return nil
+		}
+	}
+}
+
+func liveOf(msg rueidis.RedisMessage) ([]rollcall.SessionSnapshot, error) {
+	list, err := msg.ToArray()
+	if err != nil {
+		return nil, damaged("a list of sessions")
+	}
+	var out []rollcall.SessionSnapshot
+	for _, m := range list {
+		r, err := unpackFound(m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r.kept())
+	}
+	return out, nil
+}
+
+func compareKept(a, b rollcall.SessionSnapshot) int { return slices.Compare(a.ID[:], b.ID[:]) }
+
+func (r *record) kept() rollcall.SessionSnapshot {
+	k := rollcall.SessionSnapshot{Session: r.Session, Token: rollcall.TokenKey([]byte(r.token))}
+	if r.End == nil {
+		k.Idle, k.Lifetime = time.Duration(r.idle)*time.Millisecond, time.Duration(r.life)*time.Millisecond
+	}
+	return k
+}
+
+func (x *exporting) endedOf(msg rueidis.RedisMessage) ([]rollcall.SessionSnapshot, error) {
+	list, err := msg.AsStrSlice()
+	if err != nil || len(list)%2 != 0 {
+		return nil, damaged("a list of ended sessions")
+	}
+	var out []rollcall.SessionSnapshot
+	for i := 0; i < len(list); i += 2 {
+		r, err := unpackEnd(idOf(list[i]), list[i+1])
+		if err != nil {
+			return nil, err
+		}
+		x.met[list[i]] = true
+		out = append(out, r.kept())
+	}
+	return out, nil
+}
+
+// daysOf fills in the marks: from the sets that were read, or from what the
+// script found if marks changed since.
+func (x *exporting) daysOf(d *rollcall.UserSnapshot, number, fresh rueidis.RedisMessage) error {
+	fields := []string(nil)
+	if fresh.IsArray() {
+		var err error
+		if fields, err = fresh.AsStrSlice(); err != nil {
+			return damaged("the days of a user")
+		}
+	} else if n, err := number.AsInt64(); err == nil {
+		for field, set := range x.days {
+			if set.Contains(uint32(n)) {
+				fields = append(fields, field)
+			}
+		}
+	}
+	for _, field := range fields {
+		i := strings.LastIndexByte(field, ':')
+		day, err := strconv.Atoi(field[i+1:])
+		if i < 0 || err != nil {
+			return damaged("the name of a day")
+		}
+		if d.Days == nil {
+			d.Days = make(map[string][]rollcall.Day)
+		}
+		d.Days[field[:i]] = append(d.Days[field[:i]], rollcall.Day(day))
+	}
+	return nil
+}

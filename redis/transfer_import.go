@@ -1,0 +1,195 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// Import implements [rollcall.Transfer]. Small dossiers of a partition go several
+// in one script; one that is too large for that goes in steps, see transfer_enter.lua.
+func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.UserSnapshot) error {
+	now := at.UnixMilli()
+	small := make([]scriptful, len(e.keyPrefixes))
+	var calls []call
+	var large []*entering
+	for i := range dossiers {
+		d := &dossiers[i]
+		if d.IsEmpty() {
+			continue
+		}
+		if err := e.knowKinds(ctx, now, d.Kinds()...); err != nil {
+			return err
+		}
+		for p, x := range e.split(d) {
+			x.part = p
+			cost := x.cost()
+			switch {
+			case cost > scriptCost && x.user != "":
+				large = append(large, x)
+			case cost > scriptCost:
+				for _, some := range x.cut() {
+					calls = append(calls, in(p, &e.scripts.transferEnter, some.arguments(enterAll)...))
+				}
+			default:
+				if small[p].cost > 0 && small[p].cost+cost > scriptCost {
+					calls = append(calls, in(p, &e.scripts.transferEnter, small[p].take()...))
+				}
+				small[p].add(x.arguments(enterAll), cost)
+			}
+		}
+	}
+	for p := range small {
+		if small[p].cost > 0 {
+			calls = append(calls, in(p, &e.scripts.transferEnter, small[p].take()...))
+		}
+	}
+	if err := e.nameFriends(ctx, now, dossiers); err != nil {
+		return err
+	}
+	if err := e.enter(ctx, now, calls...); err != nil {
+		return err
+	}
+	for _, x := range large {
+		if err := e.enterLarge(ctx, now, x); err != nil {
+			return err
+		}
+	}
+	return e.open()
+}
+
+// enter carries out calls of transfer_enter.lua.
+func (e *Engine) enter(ctx context.Context, now int64, calls ...call) error {
+	messages, err := e.do(ctx, now, calls...)
+	if err != nil {
+		return err
+	}
+	for _, msg := range messages {
+		refused, err := msg.AsStrSlice()
+		if err != nil {
+			return damaged("the answer to an import")
+		}
+		if len(refused) > 0 {
+			return known(refused[0])
+		}
+	}
+	return nil
+}
+
+// enterLarge enters a dossier in steps. If it is cut short, another import of the
+// dossier begins anew, and what has been entered stays as it is.
+func (e *Engine) enterLarge(ctx context.Context, now int64, x *entering) error {
+	parts := x.cut()
+	checks := make([]call, len(parts))
+	for i, part := range parts {
+		checks[i] = in(x.part, &e.scripts.transferEnter, part.arguments(enterCheck)...)
+	}
+	if err := e.enter(ctx, now, checks...); err != nil {
+		return err
+	}
+	for i, part := range parts {
+		phase := enterNext
+		switch i {
+		case 0:
+			phase = enterFirst
+		case len(parts) - 1:
+			phase = enterLast
+		}
+		if err := e.enter(ctx, now, in(x.part, &e.scripts.transferEnter, part.arguments(phase)...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known says that a user is known. Reverse edges that were written for the
+// dossier are pruned later.
+func known(user string) error {
+	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("something is known of %q already: import into an engine that is empty", user)}
+}
+
+// nameFriends writes the reverse edges of all friends, before the edges are
+// entered.
+func (e *Engine) nameFriends(ctx context.Context, now int64, dossiers []rollcall.UserSnapshot) error {
+	type edge struct{ user, friend string }
+	notes, edges := make([][]string, len(e.keyPrefixes)), make([][]edge, len(e.keyPrefixes))
+	var calls []call
+	var of [][]edge
+	flush := func(p int) {
+		if len(edges[p]) > 0 {
+			calls, of = append(calls, in(p, &e.scripts.friendNoteWrite, notes[p]...)), append(of, edges[p])
+			notes[p], edges[p] = nil, nil
+		}
+	}
+	for i := range dossiers {
+		d := &dossiers[i]
+		p := e.partOf(d.User)
+		for some := range slices.Chunk(d.Friends, edgeStep) {
+			if len(edges[p])+len(some) > edgeStep {
+				flush(p)
+			}
+			notes[p] = append(notes[p], d.User, strconv.Itoa(len(some)))
+			for _, f := range some {
+				notes[p], edges[p] = append(notes[p], f.User), append(edges[p], edge{d.User, f.User})
+			}
+		}
+	}
+	for p := range edges {
+		flush(p)
+	}
+	messages, err := e.do(ctx, now, calls...)
+	if err != nil {
+		return err
+	}
+	reverse := make([][]string, len(e.keyPrefixes))
+	for i, msg := range messages {
+		stamp, err := msg.ToString()
+		if err != nil {
+			return damaged("an answer about friends")
+		}
+		for _, x := range of[i] {
+			p := e.partOf(x.friend)
+			reverse[p] = append(reverse[p], x.friend, x.user, stamp)
+		}
+	}
+	calls = nil
+	for p, args := range reverse {
+		for some := range slices.Chunk(args, 3*edgeStep) {
+			calls = append(calls, in(p, &e.scripts.friendReverseAdd, some...))
+		}
+	}
+	_, err = e.do(ctx, now, calls...)
+	return err
+}
+
+// split divides a dossier over partitions: all of a user goes to one; what is
+// left of erased users to those that their ids and bans lead to.
+func (e *Engine) split(d *rollcall.UserSnapshot) map[int]*entering {
+	out := make(map[int]*entering)
+	into := func(p int) *entering {
+		if out[p] == nil {
+			out[p] = &entering{user: d.User}
+		}
+		return out[p]
+	}
+	if d.User != "" {
+		into(e.partOf(d.User)).fill(d)
+		return out
+	}
+	for i := range d.Ended {
+		into(e.home(d.Ended[i].ID.Home())).addEnded(&d.Ended[i])
+	}
+	for _, b := range d.Bans {
+		known := 1<<min(b.Bits, 16) - 1
+		for p := range e.keyPrefixes { // all that the known bits leave open
+			if mask := known & (len(e.keyPrefixes) - 1); p&mask == int(b.Home)&mask {
+				into(p).addBan(b)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package redis
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/redistest"
+)
+
+// largeDossier is of a user whom one script cannot enter.
+func largeDossier(at time.Time) rollcall.UserSnapshot {
+	d := rollcall.UserSnapshot{User: "svc", Kind: "staff", Name: "Service", LastSeen: at.Truncate(time.Second), Days: map[string][]rollcall.Day{}}
+	for i := range 2000 {
+		d.Friends = append(d.Friends, rollcall.Friend{User: fmt.Sprintf("friend%04d", i), Since: at})
+	}
+	for i := range 300 {
+		d.Days["user"] = append(d.Days["user"], rollcall.Day(20000+i))
+		id := rollcall.NewSessionID(at.Add(time.Duration(i)*time.Millisecond), "svc", uint64(i))
+		s := rollcall.Session{ID: id, User: "svc", Kind: "staff", App: "shop", LoginAt: id.Time(), SeenAt: id.Time(), ExpiresAt: id.Time().Add(time.Hour)}
+		d.Sessions = append(d.Sessions, rollcall.SessionSnapshot{Session: s, Token: rollcall.TokenKey{1: byte(i), 2: byte(i >> 8)}, Idle: time.Hour})
+	}
+	return d
+}
+
+// export returns all dossiers.
+func export(t *testing.T, e *Engine, at time.Time) (out []rollcall.UserSnapshot) {
+	t.Helper()
+	require.NoError(t, e.Export(t.Context(), at, func(d rollcall.UserSnapshot) error {
+		out = append(out, d)
+		return nil
+	}))
+	return out
+}
+
+// TestALargeDossierIsEnteredInSteps imports one, also after an import of it was
+// cut short, and once more.
+func TestALargeDossierIsEnteredInSteps(t *testing.T) {
+	t.Parallel()
+	e := engineFor(t, Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 2, Timeout: 30 * time.Second})
+	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Millisecond)
+	d := largeDossier(at)
+	small := rollcall.UserSnapshot{User: "alice", Days: map[string][]rollcall.Day{"user": {20000}}}
+
+	// Only the first part is entered, as by a server that dies then.
+	x := &entering{}
+	x.user = d.User
+	x.fill(&d)
+	parts := x.cut()
+	require.Greater(t, len(parts), 3)
+	require.NoError(t, e.nameFriends(ctx, at.UnixMilli(), []rollcall.UserSnapshot{d}))
+	require.NoError(t, e.enter(ctx, at.UnixMilli(), in(e.partOf("svc"), &e.scripts.transferEnter, parts[0].arguments(enterFirst)...)))
+
+	require.NoError(t, e.Import(ctx, at, []rollcall.UserSnapshot{small, d}))
+	found := export(t, e, at)
+	require.Len(t, found, 2)
+	for _, f := range found {
+		if f.User == "svc" {
+			require.Equal(t, d, f)
+		}
+	}
+	st, err := e.Stats(ctx, rollcall.ViewerAdmin)
+	require.NoError(t, err)
+	require.Equal(t, 2000, st.Friends, "the edges entered twice count once")
+	err = e.Import(ctx, at, []rollcall.UserSnapshot{d})
+	require.Equal(t, rollcall.CodeConflict, rollcall.CodeOf(err))
+	require.ErrorContains(t, err, `"svc"`)
+}
