@@ -146,7 +146,8 @@ func (c *checker) touches() {
 		r := reader{b: v}
 		latest := int64(0)
 		for len(r.b) > 0 {
-			if slot := r.uint(); slot >= 1<<32 {
+			slot := r.uint()
+			if slot >= 1<<24 || k[0] == tabTouched && uint32(slot)>>touchShift != number24(k) {
 				r.fail()
 			}
 			latest = max(latest, r.int())

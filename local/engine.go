@@ -50,7 +50,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 6
+const format = 7
 
 // The names of the meta table.
 const (

@@ -272,7 +272,7 @@ func (s *fullStore) byHand() {
 		string(offloadedKey(dayID{0, 12})):         nil,
 		string(touchKey(q.index, 1<<20)):           {0, 2},
 		string(goneKey(q.index, n)):                nil,
-		string(touchedKey(q.index)):                {0, 2},
+		string(touchedKey(q.index, 0)):             {0, 2},
 		string(figuresKey(dayID{allKinds, 12345})): (&dayFigures{day: 1, week: 1, months: [3]int64{1, 1, 1}}).encode(),
 	} {
 		require.NoError(s.t, b.Set([]byte(k), v, nil))

@@ -298,12 +298,37 @@ func (u *tx) event(typ rollcall.EventType, at int64, user string, e rollcall.Eve
 
 // presence is who was seen when.
 type presence struct {
-	seen    recency.Table
-	gone    *roaring.Bitmap
-	forgot  *roaring.Bitmap // numbers the store is told to know no last-seen time of
-	again   []uint32        // of those, heard again since the last flush
+	seen   recency.Table
+	gone   *roaring.Bitmap
+	forgot *roaring.Bitmap // numbers the store is told to know no last-seen time of
+	back   []heard         // working memory of recordBeats
+	seenLog
+}
+
+// seenLog is what flushes know of last-seen times in the store. One that fails puts
+// it back as it was.
+type seenLog struct {
+	again   []uint32        // of those forgotten, heard again since the last flush
 	ungone  []uint32        // came back since the last flush
-	back    []heard         // working memory of recordBeats
+	dropped []uint32        // of those forgotten, whose note goes with the flush at hand
 	flushed uint32          // seconds before this one are in the store
-	written int             // numbers in beat records since the last snapshot
+	written int             // entries in beat records
+	roll    roll            // of last-seen times
+	young   *roaring.Bitmap // while one is under way: forgotten since it began
+}
+
+// forgotten notes that the store has been told that a last-seen time is void.
+func (pr *presence) forgotten(n uint32) {
+	pr.forgot.Add(n)
+	if pr.roll.stage != rollNone {
+		pr.young.Add(n)
+	}
+}
+
+// flushedSeen is called once a batch of flushBeats has been applied.
+func (pr *presence) flushedSeen() {
+	for _, n := range pr.dropped {
+		pr.forgot.Remove(n)
+	}
+	pr.dropped = nil
 }

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -96,17 +97,18 @@ func (c *clearing) next(pr *presence) (numbers []uint32) {
 // else is known.
 func (p *partition) forget(u *tx, now int64, numbers []uint32) error {
 	for _, n := range numbers {
-		if err := u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, p.presence.seen.Last(n)), nil); err != nil {
-			return err
-		}
-	}
-	for _, n := range numbers {
 		online, err := u.appendOverdue(n, now)
 		if err != nil {
 			return err
 		}
 		// It stands until a flush even if they came back, and replayJournal may have set it.
 		if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil {
+			return err
+		}
+		// Behind replayJournal, which may have stored that they were heard again after they
+		// had been forgotten before.
+		last := binary.BigEndian.AppendUint32(nil, p.presence.seen.Last(n))
+		if err := errors.Join(u.batch.Delete(heardKey(p.index, n), nil), u.batch.Set(forgetKey(p.index, n), last, nil)); err != nil {
 			return err
 		}
 		if online {
@@ -121,7 +123,7 @@ func (p *partition) forget(u *tx, now int64, numbers []uint32) error {
 	var t recency.Tally
 	for _, n := range numbers {
 		p.presence.seen.Forget(n, &t)
-		p.presence.forgot.Add(n)
+		p.presence.forgotten(n)
 		p.presence.gone.Remove(n)
 	}
 	t.Flush(&p.eng.seconds)

@@ -66,10 +66,17 @@ type sessions struct {
 	lastLogin  int64 // of the newest id, to keep ids ascending
 	lastRandom uint64
 
+	touchLog
+}
+
+// touchLog is what flushes know of touches in the store. One that fails puts it
+// back as it was.
+type touchLog struct {
 	flushed int64  // touches before this instant are in the store
-	written int    // touches in the store since the last snapshot
-	touches uint64 // last record of touches
+	written int    // touches in delta records
+	touches uint64 // last of these records
 	noted   bool   // the store has records of touches
+	roll    roll   // of touches
 }
 
 func (s *sessions) init(p *partition) {

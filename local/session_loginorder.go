@@ -15,14 +15,20 @@ type newcomer struct {
 	user uint32
 }
 
-// slots returns the slots that the next n sessions take.
+// slots returns the slots that n sessions take which an import brings: such as the
+// store has no touches of. Those of a slot's former session may be later than
+// theirs.
 func (s *sessions) slots(n int) []uint32 {
+	free := len(s.free)
+	if s.noted {
+		free = 0
+	}
 	out := make([]uint32, n)
 	for i := range out {
-		if free := len(s.free) - 1 - i; free >= 0 {
-			out[i] = s.free[free]
+		if i < free {
+			out[i] = s.free[free-1-i]
 		} else {
-			out[i] = s.limit + uint32(i-len(s.free))
+			out[i] = s.limit + uint32(i-free)
 		}
 	}
 	return out

@@ -26,7 +26,7 @@ const (
 	tabQuiet       = 'l' // partition, second, sequence → numbers last seen in it who have been, too
 	tabSession     = 's' // partition, id → session
 	tabTouch       = 'q' // partition, sequence → slots and when they were touched
-	tabTouched     = 'Q' // partition → the same for all slots
+	tabTouched     = 'Q' // partition, slot>>10 → the same for 1,024 slots
 	tabEnded       = 'd' // partition, id → ended session
 	tabEndedTok    = 'T' // partition, token hash → id of the ended session
 	tabEndedDue    = 'x' // ms of the end, partition, id → token hash
@@ -72,9 +72,9 @@ func quietKey(p uint8, sec, seq uint32) key {
 	return newKey(tabQuiet, 10).u8(p).u32(sec).u32(seq)
 }
 
-func touchedKey(p uint8) key      { return newKey(tabTouched, 2).u8(p) }
-func eventKey(seq uint64) key     { return newKey(tabEvent, 9).u64(seq) }
-func presEventKey(seq uint64) key { return newKey(tabPresEvent, 9).u64(seq) }
+func touchedKey(p uint8, block uint32) key { return newKey(tabTouched, 5).u8(p).u24(block) }
+func eventKey(seq uint64) key              { return newKey(tabEvent, 9).u64(seq) }
+func presEventKey(seq uint64) key          { return newKey(tabPresEvent, 9).u64(seq) }
 
 func banKey(p uint8, b rollcall.BanKey) key         { return newKey(tabBan, 18).u8(p).raw(b[:]) }
 func sessionKey(p uint8, id rollcall.SessionID) key { return newKey(tabSession, 18).u8(p).raw(id[:]) }

@@ -212,16 +212,21 @@ func (p *partition) loadSessions() error {
 	if err != nil {
 		return err
 	}
+	used := s.limit
 	for _, table := range [...]byte{tabTouched, tabTouch} {
-		if err := p.scan(table, p.loadTouches); err != nil {
+		err := p.scan(table, func(k, v []byte) error { return p.loadTouches(k, v, &used) })
+		if err != nil {
 			return err
 		}
 	}
+	s.limit = used
 	s.finishLoad()
 	return nil
 }
 
-func (p *partition) loadTouches(k, v []byte) error {
+// loadTouches reads a record of touches, and notes the highest slot that one names,
+// and the next: what an import brings takes none of those.
+func (p *partition) loadTouches(k, v []byte, used *uint32) error {
 	s := &p.sessions
 	s.noted = true
 	if k[0] == tabTouch && len(k) == 10 {
@@ -229,8 +234,16 @@ func (p *partition) loadTouches(k, v []byte) error {
 	}
 	r := reader{b: v}
 	for len(r.b) > 0 {
-		slot, at := uint32(r.uint()), r.int()
-		if slot < s.limit && s.order.IsLive(s.pos.Get(slot)) && at > s.seen.Get(slot) {
+		named, at := r.uint(), r.int()
+		if named >= 1<<24 {
+			return damaged("touches", k, errDamaged)
+		}
+		slot := uint32(named)
+		*used = max(*used, slot+1)
+		if k[0] == tabTouch {
+			s.written++
+		}
+		if slot < s.limit && s.taken(slot) && at > s.seen.Get(slot) {
 			s.seen.Set(slot, at)
 			s.reorder(slot)
 		}
@@ -240,6 +253,12 @@ func (p *partition) loadTouches(k, v []byte) error {
 		return damaged("touches", k, err)
 	}
 	return nil
+}
+
+// taken reports whether a slot is that of a session that has been read.
+func (s *sessions) taken(slot uint32) bool {
+	pos := s.pos.Get(slot)
+	return pos < s.order.Len() && s.order.IsLive(pos) && s.order.Slot(pos) == slot
 }
 
 // finishLoad rebuilds, once all sessions are in, what depends on their last
@@ -309,10 +328,11 @@ func (p *partition) applyLatestBeats(latest []uint32) error {
 		p.presence.flushed = max(p.presence.flushed, sec)
 	}
 	err := p.scan(tabHeard, func(k, v []byte) error {
-		if n := number24(k); len(v) == 4 && n < uint32(len(latest)) && p.dir.Has(n) {
+		n := number24(k)
+		if len(v) == 4 && n < uint32(len(latest)) && p.dir.Has(n) {
 			latest[n] = max(latest[n], binary.BigEndian.Uint32(v))
-			p.told.heard = append(p.told.heard, n)
 		}
+		p.told.heard = append(p.told.heard, n) // the next flush removes it, also if the number is nobody's
 		return nil
 	})
 	if err != nil {

@@ -70,6 +70,9 @@ func (e *Engine) importStep(now int64, dossiers []rollcall.UserSnapshot) error {
 	}
 	err = m.run()
 	for _, w := range m.locked {
+		if err != nil && w.flushed != nil {
+			w.p.presence.seenLog = *w.flushed
+		}
 		w.p.mu.Unlock()
 	}
 	if err != nil {
@@ -106,8 +109,10 @@ type incoming struct {
 	share   markBatch // users who need a number: those of the dossiers, and friends
 	numbers []uint32
 	fresh   []uint32
+	flushed *seenLog // as it was before the step, once it has changed
 	records []incomingRecord
 	seen    []incomingSeen
+	unseen  []uint32 // users with sessions and without a last-seen time
 	checked []*rollcall.SessionSnapshot
 	live    []*newcomer
 	steps   []packedMark
@@ -210,6 +215,7 @@ func (m *importing) run() error {
 	for _, w := range m.locked {
 		w.p.newest.Store(m.ticket.Number)
 		w.p.flushedIDs()
+		w.p.presence.flushedSeen()
 		w.commit()
 	}
 	for _, l := range m.links {
@@ -227,7 +233,12 @@ func (m *importing) run() error {
 // whose later beat it would lose.
 func (m *importing) putWaiting() error {
 	for _, w := range m.locked {
-		if err := errors.Join(w.p.flushIDs(m.b), w.p.flushBeats(m.b)); err != nil {
+		before := w.p.presence.seenLog
+		w.flushed = &before
+		if err := w.p.flushIDs(m.b); err != nil {
+			return err
+		}
+		if _, err := w.p.flushBeats(m.b); err != nil {
 			return err
 		}
 	}
@@ -294,6 +305,8 @@ func (m *importing) gatherUser(d *rollcall.UserSnapshot, user ref) error {
 	if !d.LastSeen.IsZero() {
 		w.seen = append(w.seen, incomingSeen{N: n, Sec: uint32(d.LastSeen.Unix()), Hidden: d.Gone})
 		w.latest = max(w.latest, d.LastSeen.UnixMilli())
+	} else if len(d.Sessions) > 0 {
+		w.unseen = append(w.unseen, n)
 	}
 	for kind, days := range d.Days {
 		index, err := m.eng.kinds.index(kind)
@@ -354,13 +367,8 @@ func (w *incoming) put(b *pebble.Batch) error {
 			return err
 		}
 	}
-	if err := p.putSeen(b, w.seen); err != nil {
+	if err := errors.Join(p.putSeen(b, w.seen), p.putUnseen(b, w.unseen)); err != nil {
 		return err
-	}
-	if len(w.live) > 0 && p.sessions.noted { // else a touch of a slot's last session would count
-		if err := p.snapshotTouches(b); err != nil {
-			return err
-		}
 	}
 	slots := p.sessions.slots(len(w.live))
 	for i := range w.live {
@@ -387,6 +395,9 @@ func (w *incoming) commit() {
 		p.users.set(r.n, r.rec)
 	}
 	p.enterSeen(w.seen)
+	for _, n := range w.unseen {
+		p.presence.forgotten(n)
+	}
 	p.sessions.insertBulk(w.live)
 	p.sessions.haveEnded(w.ended...)
 	for _, ban := range w.bans {

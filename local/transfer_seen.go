@@ -17,12 +17,16 @@ type incomingSeen = recency.Entry
 const worthSeen = 64
 
 // putSeen puts last-seen times into a batch: many of one block as the block,
-// others with all that were last seen in the same second.
+// others with all that were last seen in the same second. A roll begins anew, as
+// what it would delete may be among these.
 func (p *partition) putSeen(b *pebble.Batch, some []incomingSeen) error {
+	if len(some) == 0 {
+		return nil
+	}
 	pr := &p.presence
+	pr.roll, pr.young = roll{}, nil
 	if slices.ContainsFunc(some, func(x incomingSeen) bool { return pr.forgot.Contains(x.N) }) {
-		// What is in the store of the number's last user must not count.
-		if err := p.snapshotBeats(b); err != nil {
+		if err := p.replaceSeen(b, some); err != nil {
 			return err
 		}
 	}
@@ -42,7 +46,7 @@ func (p *partition) putSeen(b *pebble.Batch, some []incomingSeen) error {
 		}
 		if n < worthSeen {
 			rest = append(rest, left[:n]...)
-		} else if err := p.putSeenBlock(b, left[:n]); err != nil {
+		} else if err := p.putSeenBlock(b, left[0].N>>seenShift, left[:n]); err != nil {
 			return err
 		}
 		left = left[n:]
@@ -50,16 +54,45 @@ func (p *partition) putSeen(b *pebble.Batch, some []incomingSeen) error {
 	return p.putSeenSeconds(b, rest)
 }
 
-func (p *partition) putSeenBlock(b *pebble.Batch, some []incomingSeen) error {
-	block := some[0].N >> seenShift
-	v := make([]byte, 4*seenLen)
-	for i := range uint32(seenLen) {
-		binary.BigEndian.PutUint32(v[4*i:], p.presence.seen.Last(block<<seenShift|i))
+// replaceSeen writes all last-seen times anew, in one batch, and takes away the
+// notes that the last users of some numbers were forgotten: what is in the store of
+// those must not count.
+func (p *partition) replaceSeen(b *pebble.Batch, some []incomingSeen) error {
+	pr := &p.presence
+	for _, table := range [...]byte{tabBeat, tabSeen} {
+		prefix := newKey(table, 2).u8(p.index)
+		if err := b.DeleteRange(prefix, prefix.after(), nil); err != nil {
+			return err
+		}
 	}
+	for block := uint32(0); block<<seenShift < p.dir.Limit(); block++ {
+		if err := p.putSeenBlock(b, block, nil); err != nil {
+			return err
+		}
+	}
+	pr.written = 0
 	for _, x := range some {
-		binary.BigEndian.PutUint32(v[4*(x.N&(seenLen-1)):], x.Sec)
+		if !pr.forgot.Contains(x.N) {
+			continue
+		}
+		if err := b.Delete(forgetKey(p.index, x.N), nil); err != nil {
+			return err
+		}
+		pr.dropped = append(pr.dropped, x.N)
 	}
-	return b.Set(seenKey(p.index, block), v, nil)
+	return nil
+}
+
+// putUnseen has it that users have no last-seen time although they have sessions:
+// they were forgotten where these come from.
+func (p *partition) putUnseen(b *pebble.Batch, numbers []uint32) error {
+	latest := binary.BigEndian.AppendUint32(nil, 1<<32-1)
+	for _, n := range numbers {
+		if err := b.Set(forgetKey(p.index, n), latest, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putSeenSeconds writes whole records of seconds: one that is there already is

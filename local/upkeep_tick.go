@@ -3,7 +3,6 @@ package local
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"runtime"
 	"slices"
@@ -134,49 +133,59 @@ func (p *partition) flush() (int, journal.Ticket, error) {
 // flushLocked is flush for who holds the lock. If it fails, what was heard
 // stays to be flushed.
 func (p *partition) flushLocked() (int, journal.Ticket, error) {
-	pr, s := &p.presence, &p.sessions
-	flushed, written, ungone, again, touched := pr.flushed, pr.written, pr.ungone, pr.again, s.flushed
+	seen, touched := p.presence.seenLog, p.sessions.touchLog
 	b := p.eng.store.newBatch()
-	err := p.flushIDs(b)
-	if err == nil {
-		err = p.flushBeats(b)
-	}
-	if err == nil {
-		err = p.flushTouches(b)
-	}
-	var first uint64
-	if err == nil {
-		first, err = p.flushAnnounced(b)
-	}
+	first, err := p.putHeard(b)
 	var t journal.Ticket
 	if err == nil && !b.Empty() {
 		t, err = p.eng.store.apply(b)
 	}
 	if err != nil {
 		p.eng.events.drop(first)
-		pr.flushed, pr.written, pr.ungone, pr.again, s.flushed = flushed, written, ungone, again, touched
+		p.presence.seenLog, p.sessions.touchLog = seen, touched
 		return 0, t, err
 	}
 	p.eng.events.applied(first, t.Number)
-	s.classes.flushed()
+	p.sessions.classes.flushed()
+	p.presence.flushedSeen()
 	p.flushedAnnounced()
 	p.flushedIDs()
 	return b.Len(), t, nil
+}
+
+// putHeard puts what was heard since the last flush, and the next step of the
+// rolls, into a batch. It returns the number of the first event.
+func (p *partition) putHeard(b *pebble.Batch) (first uint64, err error) {
+	if err := p.flushIDs(b); err != nil {
+		return 0, err
+	}
+	came, err := p.flushBeats(b)
+	if err == nil {
+		err = p.rollSeen(b, came)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if came, err = p.flushTouches(b); err == nil {
+		err = p.rollTouches(b, came)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.flushAnnounced(b)
 }
 
 // defaultMinDelta is how many entries are never worth a snapshot.
 const defaultMinDelta = 1 << 16
 
 // flushBeats stores, for every second since the last flush, who was last seen
-// in it: numbers ascending, as differences. When these records hold more than
-// there are users, they are replaced by the last-seen column itself.
-func (p *partition) flushBeats(b *pebble.Batch) error {
+// in it: numbers ascending, as differences. It returns how many they are.
+func (p *partition) flushBeats(b *pebble.Batch) (came int, err error) {
 	pr := &p.presence
-	var err error
 	newest := pr.flushed
 	pr.seen.EachGroupSince(pr.flushed, func(sec uint32, numbers []uint32) {
 		err = errors.Join(err, b.Set(beatKey(p.index, sec), beatRecord(numbers), nil))
-		pr.written += len(numbers)
+		came += len(numbers)
 		newest = max(newest, sec)
 	})
 	for _, n := range pr.ungone {
@@ -186,83 +195,22 @@ func (p *partition) flushBeats(b *pebble.Batch) error {
 	}
 	for _, n := range pr.again {
 		if pr.seen.Last(n) != 0 {
-			pr.forgot.Remove(n)
+			pr.dropped = append(pr.dropped, n)
 			err = errors.Join(err, b.Delete(forgetKey(p.index, n), nil))
 		}
 	}
 	pr.ungone, pr.again = nil, nil
+	pr.written += came
 	pr.flushed = newest // its group may still grow: it is written again next time
-	if err == nil && pr.written > max(p.eng.opts.minDelta, pr.seen.CountKnown()) {
-		err = p.snapshotBeats(b)
-	}
-	return err
+	return came, err
 }
 
-// Last-seen times are snapshotted in blocks of 4,096 numbers.
-const (
-	seenShift = 12
-	seenLen   = 1 << seenShift
-)
-
-func (p *partition) snapshotBeats(b *pebble.Batch) error {
-	pr := &p.presence
-	for _, prefix := range []key{newKey(tabBeat, 2).u8(p.index), newKey(tabForgot, 2).u8(p.index), newKey(tabSeen, 2).u8(p.index)} {
-		if err := b.DeleteRange(prefix, prefix.after(), nil); err != nil {
-			return err
-		}
-	}
-	for from := uint32(0); from < p.dir.Limit(); from += seenLen {
-		v := make([]byte, 0, 4*seenLen)
-		used := false
-		for n := from; n < from+seenLen; n++ {
-			last := pr.seen.Last(n)
-			used = used || last != 0
-			v = binary.BigEndian.AppendUint32(v, last)
-		}
-		if !used {
-			continue
-		}
-		if err := b.Set(seenKey(p.index, from>>seenShift), v, nil); err != nil {
-			return err
-		}
-	}
-	pr.written = 0
-	pr.forgot.Clear()
-	return p.keepForgotten(b)
-}
-
-// keepForgotten stores that users with sessions have been forgotten, so that
-// what their sessions know of the last sign of life does not bring it back.
-func (p *partition) keepForgotten(b *pebble.Batch) error {
-	s := &p.sessions
-	last := make(map[uint32]uint32)
-	note := func(slot uint32) {
-		if n := s.user.Get(slot); p.presence.seen.Last(n) == 0 {
-			last[n] = max(last[n], secOf(s.seen.Get(slot)))
-		}
-	}
-	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
-		note(s.order.Slot(pos))
-	}
-	for _, slot := range s.dead { // these stand in the store until they are reaped
-		note(slot)
-	}
-	for n, sec := range last {
-		if err := b.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, sec), nil); err != nil {
-			return err
-		}
-		p.presence.forgot.Add(n)
-	}
-	return nil
-}
-
-// flushTouches stores which slots were touched since the last flush, and when.
-// When these records hold more than there are sessions, one of all replaces
-// them.
-func (p *partition) flushTouches(b *pebble.Batch) error {
+// flushTouches stores which slots were touched since the last flush, and when. It
+// returns how many they are.
+func (p *partition) flushTouches(b *pebble.Batch) (came int, err error) {
 	s := &p.sessions
 	w := writer{}
-	newest, n := s.flushed, 0
+	newest := s.flushed
 	for _, c := range s.classes.touched {
 		q := &s.classes.list[c].queue
 		for i := q.LowerBound(s.flushed); i < q.Len(); i++ {
@@ -270,35 +218,17 @@ func (p *partition) flushTouches(b *pebble.Batch) error {
 			if s.queued(c, at, slot) && at != s.login(slot) {
 				w.uint(uint64(slot))
 				w.int(at)
-				n++
+				came++
 			}
 			newest = max(newest, at)
 		}
 	}
 	s.flushed = newest
-	if n == 0 {
-		return nil
+	if came == 0 {
+		return 0, nil
 	}
 	s.noted = true
-	if s.written += n; s.written > max(p.eng.opts.minDelta, s.order.Live()) {
-		return p.snapshotTouches(b)
-	}
+	s.written += came
 	s.touches++
-	return b.Set(touchKey(p.index, s.touches), w.b, nil)
-}
-
-func (p *partition) snapshotTouches(b *pebble.Batch) error {
-	s := &p.sessions
-	prefix := newKey(tabTouch, 2).u8(p.index)
-	if err := b.DeleteRange(prefix, prefix.after(), nil); err != nil {
-		return err
-	}
-	w := writer{make([]byte, 0, 8*s.order.Live())}
-	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
-		slot := s.order.Slot(pos)
-		w.uint(uint64(slot))
-		w.int(s.seen.Get(slot))
-	}
-	s.written = 0
-	return b.Set(touchedKey(p.index), w.b, nil)
+	return came, b.Set(touchKey(p.index, s.touches), w.b, nil)
 }

@@ -119,12 +119,31 @@ func (e *Engine) redactSome(x erasure, from uint64) (next uint64, more bool, err
 	return next, next <= x.last, errors.Join(err, b.Close())
 }
 
-// eraseEnded removes what is remembered of the user's ended sessions. Their ids
-// have some bits of the user's hash, so that few others are looked at.
+// eraseStep bounds the ended sessions that one step of an erasure removes.
+const eraseStep = 256
+
+// eraseEnded removes what is remembered of the user's ended sessions, in steps.
 func (e *Engine) eraseEnded(x erasure) error {
+	var err error
+	from := newKey(tabEnded, 2).u8(x.part)
+	for err == nil && from != nil {
+		from, err = e.eraseSomeEnded(x, from)
+	}
+	p := e.parts[x.part]
+	p.mu.Lock()
+	p.sessions.haveForgotten(x)
+	p.mu.Unlock()
+	return err
+}
+
+// eraseSomeEnded removes some, and returns the key to go on from, nil if there are
+// no more. Their ids have some bits of the user's hash, so that few others are
+// looked at.
+func (e *Engine) eraseSomeEnded(x erasure, from key) (next key, err error) {
 	home := uint16(rollcall.HashUser(x.user))
 	b := e.store.newBatch()
-	err := e.store.scan(uninterrupted{}, newKey(tabEnded, 2).u8(x.part), func(k, v []byte) error {
+	n := 0
+	err = e.store.scanRange(uninterrupted{}, from, newKey(tabEnded, 2).u8(x.part).after(), func(k, v []byte) error {
 		if len(k) != 18 {
 			return damaged("ended session", k, errDamaged)
 		}
@@ -139,19 +158,23 @@ func (e *Engine) eraseEnded(x erasure) error {
 		if st.User != x.user || st.End == nil || st.End.At.UnixMilli() > x.at {
 			return nil
 		}
+		if n == eraseStep {
+			next = slices.Clone(k)
+			return errStop
+		}
+		n++
 		return errors.Join(
 			b.Delete(k, nil),
 			b.Delete(endedTokenKey(x.part, st.token), nil),
 			b.Delete(endedDueKey(st.End.At.UnixMilli(), x.part, id), nil))
 	})
-	if err == nil && !b.Empty() {
-		err = e.store.queue(b)
+	if isStop(err) {
+		err = nil
 	}
-	p := e.parts[x.part]
-	p.mu.Lock()
-	p.sessions.haveForgotten(x)
-	p.mu.Unlock()
-	return errors.Join(err, b.Close())
+	if err == nil && n > 0 {
+		return next, e.store.write(b)
+	}
+	return next, errors.Join(err, b.Close())
 }
 
 // dropFromFriendLists removes the user from every list of friends, and empties their own.
@@ -246,7 +269,7 @@ func (p *partition) erase(u *tx, now int64, user string, k rollcall.BanKey) (era
 	p.forgetTold(n)
 	var t recency.Tally
 	if p.presence.seen.Last(n) != 0 {
-		p.presence.forgot.Add(n)
+		p.presence.forgotten(n)
 	}
 	p.presence.seen.Forget(n, &t)
 	t.Flush(&p.eng.seconds)

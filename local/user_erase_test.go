@@ -131,3 +131,32 @@ func TestThatAUserWentIsToldOnceAcrossACrash(t *testing.T) {
 	}
 	r.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline}, types)
 }
+
+func TestAnErasureRemovesEndedSessionsAFixedNumberAtATime(t *testing.T) {
+	r := newRig(t, 0)
+	const ended = 2*eraseStep + 10
+	for range ended {
+		r.logout(r.login("victim"))
+	}
+	kept := r.login("other")
+	r.logout(kept)
+	p := r.eng.partitionOf("victim")
+	left := func(table byte) (n int) {
+		r.NoError(r.eng.store.scan(r.ctx, newKey(table, 1), func(_, _ []byte) error { n++; return nil }))
+		return n
+	}
+	steps := 0
+	x := erasure{part: p.index, user: "victim", last: r.eng.events.newest(), at: r.clock.Now().UnixMilli()}
+	for from := newKey(tabEnded, 2).u8(p.index); from != nil; steps++ {
+		before := left(tabEnded)
+		var err error
+		from, err = r.eng.eraseSomeEnded(x, from)
+		r.NoError(err)
+		r.LessOrEqual(before-left(tabEnded), eraseStep)
+	}
+	r.Equal(3, steps)
+	for _, table := range [...]byte{tabEnded, tabEndedTok, tabEndedDue} {
+		r.Equal(1, left(table), "of the other, in table %c", table)
+	}
+	r.tokenEnded(kept)
+}
