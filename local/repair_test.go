@@ -19,7 +19,7 @@ import (
 
 // tablesOfStore reads the names of the tables in the source.
 func tablesOfStore(t *testing.T) map[string]byte {
-	file, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "store_keys.go", nil, 0)
 	require.NoError(t, err)
 	out := map[string]byte{}
 	ast.Inspect(file, func(n ast.Node) bool {
