@@ -74,7 +74,7 @@ func (c *clocks) now() span {
 	read := time.Now()
 	wall := read.Round(0).Add(c.offset)
 	s := span{c.low.at(read, c.offset).Add(-c.err), c.high.at(read, c.offset).Add(c.err)}
-	if s.hi.Sub(wall) > c.err+time.Second {
+	if s.hi.Sub(wall) > 2*c.err { // the server goes on from the last time it read its clock
 		s.lo, s.hi = s.lo.Add(-setBackError), s.hi.Add(setBackError)
 	}
 	return span{s.lo.UTC(), s.hi.UTC()}
