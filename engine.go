@@ -203,6 +203,15 @@ type Users interface {
 	// user's id, until it ends. Appends user.offline if the user was announced
 	// online, and user.erased; they name nobody.
 	// Erasing a user never heard of is no error.
+	//
+	// The user goes in one step, behind the friends: what others have done to them
+	// until then goes with them, and whoever has the id after it is a new user, of
+	// whom the erasure takes nothing. So a Begin that meets an erasure has the old
+	// user removed first, and begins a session of the new one. An Erase that is cut
+	// short, by ctx, a crash or a failing store, has begun nothing, or Tick finishes
+	// it within some seconds. Until then the user may still be there, with fewer
+	// friends, sessions or ended sessions than before. Another Erase joins it, and
+	// returns when all is done; Export finishes it first.
 	Erase(ctx context.Context, now time.Time, user string, key BanKey) error
 
 	// Ban sets or replaces a ban and ends the user's sessions with CauseBanned.

@@ -1,7 +1,10 @@
 package enginetest
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -17,6 +20,9 @@ func eraseTests() []test {
 		{"a later login of the same id is a new user", eraseThenNew},
 		{"erasing a user never heard of is no error", eraseNobody},
 		{"an erasure survives a restart", eraseSurvives},
+		{"an erasure that is cut short has begun nothing or is finished", eraseCutShort},
+		{"a login after an erasure that was cut short stays", eraseCutShortThenNew},
+		{"an export after an erasure that was cut short has the user whole or not", eraseCutShortThenExport},
 	}
 }
 
@@ -162,4 +168,99 @@ func eraseSurvives(h *harness) {
 	h.alive(h.login("alice"))
 	h.restart()
 	h.Equal([]int{0}, h.attended("alice", ""))
+}
+
+// waning is a context that is cancelled when it has been looked at a number of times.
+type waning struct {
+	context.Context
+	left   atomic.Int64
+	cancel context.CancelFunc
+}
+
+func (h *harness) waning(looks int) *waning {
+	ctx, cancel := context.WithCancel(h.ctx)
+	h.outer.Cleanup(cancel)
+	w := &waning{Context: ctx, cancel: cancel}
+	w.left.Store(int64(looks))
+	return w
+}
+
+func (w *waning) look() {
+	if w.left.Add(-1) < 0 {
+		w.cancel()
+	}
+}
+
+func (w *waning) Done() <-chan struct{} {
+	w.look()
+	return w.Context.Done()
+}
+
+func (w *waning) Err() error {
+	w.look()
+	return w.Context.Err()
+}
+
+// cutShort has users erased by calls that are cut short sooner or later. It hands each
+// on, with their sessions, and says whether the erasure was answered as done.
+func (h *harness) cutShort(each func(user string, mine []rollcall.LoggedIn, done bool)) {
+	for n := range 8 {
+		user := fmt.Sprint("cut", n)
+		mine := []rollcall.LoggedIn{h.lived(user)}
+		for range 20 {
+			mine = append(mine, h.login(user))
+		}
+		err := h.roll.Erase(h.waning(n*n), user)
+		each(user, mine, err == nil)
+	}
+}
+
+func eraseCutShort(h *harness) {
+	h.tick()
+	h.cutShort(func(user string, mine []rollcall.LoggedIn, done bool) {
+		if !done {
+			h.live(8 * time.Second)
+		}
+		if !done && h.user(user).Name != "" {
+			h.alive(mine...)
+			h.Equal([]string{"bob", "carol"}, h.friends(user))
+			h.Contains(h.friends("bob"), user)
+			h.Equal([]int{-200, -3, -1, 0}, h.attended(user, ""))
+			return
+		}
+		h.forgotten(user)
+		h.ended(rollcall.CauseErased, mine...)
+	})
+}
+
+func eraseCutShortThenNew(h *harness) {
+	h.tick()
+	h.cutShort(func(user string, mine []rollcall.LoggedIn, _ bool) {
+		in := h.login(user)
+		isNew := in.Session.Name == ""
+		h.live(8 * time.Second)
+		h.alive(in)
+		if isNew {
+			h.ended(rollcall.CauseErased, mine...)
+			h.Equal([]rollcall.SessionID{in.Session.ID}, h.idsOf(user))
+			h.Empty(h.friends(user))
+		} else {
+			h.alive(mine...)
+		}
+	})
+}
+
+func eraseCutShortThenExport(h *harness) {
+	h.tick()
+	h.cutShort(func(user string, mine []rollcall.LoggedIn, done bool) {
+		err := h.engine.Export(h.ctx, h.now(), func(d rollcall.UserSnapshot) error {
+			if d.User == user {
+				h.False(done)
+				h.Len(d.Sessions, len(mine))
+				h.Len(d.Friends, 2)
+			}
+			return nil
+		})
+		h.NoError(err)
+	})
 }

@@ -342,10 +342,8 @@ func (c *checker) admin() {
 		hashes[one.Hash] = true
 	})
 	c.table(tabErasure, func(k, v []byte) {
-		r := reader{b: v}
-		r.int()
-		user := r.string()
-		if r.done() != nil || rollcall.CheckUser(user) != nil || rollcall.HashUser(user)&uint64(c.parts-1) != uint64(k[1]) {
+		x, err := decodeErasure(k, v)
+		if err != nil || rollcall.CheckUser(x.user) != nil || rollcall.HashUser(x.user)&uint64(c.parts-1) != uint64(k[1]) {
 			c.fault(k, "an erasure that is not finished cannot be read")
 		}
 	})

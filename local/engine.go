@@ -27,6 +27,7 @@ type Engine struct {
 	keys        keyTable
 	visits      visits
 	retries     retryLocks // taken before the lock of a partition
+	erasing     erasing
 	offloaded   offloadedDays
 	figureCache figureCache
 	retention   retention
@@ -50,7 +51,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 7
+const format = 8
 
 // The names of the meta table.
 const (
@@ -188,6 +189,9 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 		}
 	}
 	e.ready.Store(true)
+	if e.erasing.begun.Load() != nil && e.store.writable() == nil { // else the first tick that can
+		return e.finishErasures(s.Now)
+	}
 	return nil
 }
 

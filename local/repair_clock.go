@@ -287,10 +287,9 @@ func (b *backSetter) instant(k, v []byte) {
 			b.put(k, append(w.b, r.b...))
 		}
 	case tabErasure:
-		r := reader{b: v}
-		at, user := r.int(), r.string()
-		if r.done() == nil && at > b.now {
-			b.put(k, erasure{user: user, at: b.now}.encode())
+		if x, err := decodeErasure(k, v); err == nil && x.at > b.now {
+			x.at = b.now
+			b.put(k, x.encode())
 		}
 	case tabFriend:
 		if len(v) == 8 && int64(be64(v)) > b.now {

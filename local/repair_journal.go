@@ -128,10 +128,8 @@ func (r *repair) shutOut(record []byte, nothingMissing bool, at *time.Time) erro
 		case k[0] == tabBan && gone && nothingMissing, k[0] == tabKey && gone:
 			r.mend.do(func(b *pebble.Batch) error { return b.Delete(k, nil) })
 		case k[0] == tabErasure && set:
-			x := reader{b: v}
-			x.int()
-			if user := x.string(); x.done() == nil && rollcall.CheckUser(user) == nil {
-				r.erase[user] = true
+			if x, err := decodeErasure(k, v); err == nil && rollcall.CheckUser(x.user) == nil {
+				r.erase[x.user] = true
 			}
 		}
 		return r.mend.err

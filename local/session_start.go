@@ -42,6 +42,14 @@ func (e *Engine) StartSession(_ context.Context, at time.Time, in rollcall.Start
 	unlock := e.retries.lock(in.Retry)
 	p := e.partitionOf(in.Session.User)
 	p.lockWithoutOverdue(now)
+	for e.isErased(in.Session.User) { // first, as the login is a new user's
+		p.mu.Unlock()
+		if err := e.eraseAhead(at); err != nil {
+			unlock()
+			return rollcall.StartResult{}, err
+		}
+		p.lockWithoutOverdue(now)
+	}
 	b := &loginTx{p: p, u: p.newTx(), in: &in, now: p.advance(now)}
 	out, err := b.run()
 	if err != nil {

@@ -41,7 +41,7 @@ const (
 	tabFigures     = 'S' // kind index or allKinds, day → figures of a closed day
 	tabEvent       = 'e' // sequence → session event
 	tabPresEvent   = 'p' // sequence of the first → presence events
-	tabErasure     = 'E' // partition, number of the first event kept → erasure not finished
+	tabErasure     = 'E' // partition, last event that may name the user, all ones while they are there → erasure not finished
 	tabRetry       = 'y' // retry key → what was answered
 	tabRetryDue    = 'Y' // ms, retry key → ""
 	tabVisit       = 'v' // length of the name, name, s when the hour began → sketch

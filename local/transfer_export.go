@@ -28,6 +28,11 @@ func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.U
 	if err != nil {
 		return err
 	}
+	if e.erasing.begun.Load() != nil { // half of a user would stay there for good
+		if err := e.eraseAhead(at); err != nil {
+			return err
+		}
+	}
 	for _, p := range e.parts {
 		x := &exporting{p: p, now: now, done: roaring.New(), met: make(map[string]bool), notes: &endedNotes{over: true}}
 		p.sessions.note(x.notes)

@@ -55,7 +55,7 @@ func conflict(user, why string) error {
 // knows reports whether anything is known of the user of a dossier but ended
 // sessions and who names them as friend.
 func (p *partition) knows(d *rollcall.UserSnapshot, now int64) bool {
-	if _, banned := p.users.banOf(d.BanKey, p.at(now)); banned {
+	if _, banned := p.users.banOf(d.BanKey, p.at(now)); banned || p.eng.isErased(d.User) {
 		return true
 	}
 	n, ok := p.find(d.User)

@@ -15,6 +15,10 @@ import (
 
 // Tick implements [rollcall.Engine].
 func (e *Engine) Tick(ctx context.Context, at time.Time) error {
+	return cmp.Or(e.tick(ctx, at), e.finishErasures(at))
+}
+
+func (e *Engine) tick(ctx context.Context, at time.Time) error {
 	e.busy.RLock()
 	defer e.busy.RUnlock()
 	now, err := e.enter(at)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -15,39 +16,31 @@ import (
 // Erase implements [rollcall.Users]. First the edges of those who name the user
 // as friend go, list by list; then everything that is found by the user's number,
 // in one atomic step; then, in steps that hold nobody up, what has to be looked
-// for: ended sessions and events. The step leaves a record of what is to be looked
-// for (tabErasure), so that opening finishes what a crash cut short.
-func (e *Engine) Erase(ctx context.Context, at time.Time, user string, k rollcall.BanKey) error {
+// for: ended sessions and events. A record says what is still to do (tabErasure), so
+// that what a crash or a failing disk cut short is finished: see user_erase_note.go.
+func (e *Engine) Erase(_ context.Context, at time.Time, user string, k rollcall.BanKey) error {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return err
 	}
-	if err := e.dropFromFriendLists(ctx, at, user); err != nil {
-		return err
-	}
-	e.busy.RLock()
-	defer e.busy.RUnlock()
-	p := e.partitionOf(user)
-	p.mu.Lock()
-	u := p.newTx()
-	x, err := p.erase(u, p.advance(now), user, k)
-	p.mu.Unlock()
+	x, err := e.eraseNow(at, erasure{part: e.partitionOf(user).index, user: user, last: stillThere, at: now, ban: k})
 	if err != nil {
-		return u.drop(err)
-	}
-	if err := u.wait(); err != nil {
 		return err
 	}
-	return e.finishErasure(x) //nolint:contextcheck // what has begun ends, whoever waits
+	return e.finishErasure(x)
 }
 
+// stillThere stands for the last event of an erasure whose user is still there.
+const stillThere = math.MaxUint64
+
 // erasure is what is left to do of one: events of the user up to one, and
-// sessions that ended by an instant, are still to be looked for.
+// sessions that ended by an instant, are still to be looked for; or all is.
 type erasure struct {
 	part uint8
 	user string
 	last uint64
 	at   int64
+	ban  rollcall.BanKey
 }
 
 func (x erasure) key() key { return newKey(tabErasure, 10).u8(x.part).u64(x.last) }
@@ -55,13 +48,39 @@ func (x erasure) key() key { return newKey(tabErasure, 10).u8(x.part).u64(x.last
 func (x erasure) encode() []byte {
 	w := writer{}
 	w.int(x.at)
+	w.raw(x.ban[:])
 	w.string(x.user)
 	return w.b
+}
+
+func decodeErasure(k, v []byte) (erasure, error) {
+	r := reader{b: v}
+	x := erasure{at: r.int()}
+	copy(x.ban[:], r.raw(len(x.ban)))
+	x.user = r.string()
+	if err := r.done(); err != nil || len(k) != 10 {
+		return x, cmp.Or(err, errDamaged)
+	}
+	x.part, x.last = k[1], binary.BigEndian.Uint64(k[2:])
+	return x, nil
 }
 
 // finishErasure looks for what is left of a user. Nobody can cut it short: the
 // user is gone already.
 func (e *Engine) finishErasure(x erasure) error {
+	e.busy.RLock()
+	defer e.busy.RUnlock()
+	err := e.open()
+	if err == nil {
+		err = e.lookForRest(x)
+	}
+	if err != nil {
+		return e.erasing.left(x, err)
+	}
+	return nil
+}
+
+func (e *Engine) lookForRest(x erasure) error {
 	if err := e.eraseEnded(x); err != nil {
 		return err
 	}
@@ -76,27 +95,6 @@ func (e *Engine) finishErasure(x erasure) error {
 		return errors.Join(err, b.Close())
 	}
 	return e.store.write(b)
-}
-
-// loadErasures finishes what a crash cut short.
-func (e *Engine) loadErasures() error {
-	var left []erasure
-	err := e.store.scan(uninterrupted{}, newKey(tabErasure, 1), func(k, v []byte) error {
-		r := reader{b: v}
-		x := erasure{at: r.int(), user: r.string()}
-		if r.done() != nil || len(k) != 10 || int(k[1]) >= len(e.parts) {
-			return damaged("erasure", k, errDamaged)
-		}
-		x.part, x.last = k[1], binary.BigEndian.Uint64(k[2:])
-		left = append(left, x)
-		return nil
-	})
-	for _, x := range left {
-		if err == nil {
-			err = e.finishErasure(x)
-		}
-	}
-	return err
 }
 
 // redactSome takes the user out of some of the events up to the last they can
@@ -178,7 +176,8 @@ func (e *Engine) eraseSomeEnded(x erasure, from key) (next key, err error) {
 }
 
 // dropFromFriendLists removes the user from every list of friends, and empties their own.
-func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user string) error {
+func (e *Engine) dropFromFriendLists(at time.Time, user string) error {
+	ctx := uninterrupted{} // what has begun ends, whoever waits
 	p := e.partitionOf(user)
 	p.mu.RLock()
 	n, ok := p.find(user)
@@ -213,22 +212,24 @@ func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user str
 			return err
 		}
 	}
-	if p.hasFriends(n) {
+	p.mu.RLock()
+	has := p.hasFriends(user)
+	p.mu.RUnlock()
+	if has {
 		return e.ReplaceFriends(ctx, at, user, nil)
 	}
 	return nil
 }
 
-func (p *partition) hasFriends(n uint32) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.friends.count(n) > 0
+func (p *partition) hasFriends(user string) bool {
+	n, ok := p.find(user)
+	return ok && p.friends.count(n) > 0
 }
 
 // erase removes all that is found by the user's number. Memory changes only
 // when the batch has been applied.
 func (p *partition) erase(u *tx, now int64, user string, k rollcall.BanKey) (erasure, error) {
-	x := erasure{part: p.index, user: user, last: p.eng.events.newest(), at: now}
+	x := erasure{part: p.index, user: user, last: p.eng.events.newest(), at: now, ban: k}
 	ban, banned := p.users.bans[k]
 	var err error
 	if banned {
@@ -242,7 +243,9 @@ func (p *partition) erase(u *tx, now int64, user string, k rollcall.BanKey) (era
 		slots, forgetMarks, err = p.eraseNumber(u, now, n)
 	}
 	u.events = append(u.events, event{Event: rollcall.Event{Type: rollcall.UserErased, At: timeOf(now)}})
-	err = cmp.Or(err, u.batch.Set(x.key(), x.encode(), nil))
+	begun := x
+	begun.last = stillThere
+	err = cmp.Or(err, u.batch.Delete(begun.key(), nil), u.batch.Set(x.key(), x.encode(), nil))
 	if err == nil {
 		err = u.apply()
 	}

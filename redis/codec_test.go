@@ -2,6 +2,7 @@ package redis
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,8 +42,7 @@ func FuzzUnpack(f *testing.F) {
 	r := record{Session: rollcall.Session{User: "alice", Attrs: map[string]string{"a": "b"}}, token: "0123456789abcdef"}
 	f.Add(r.pack())
 	f.Add(packBan(rollcall.Ban{User: "alice", At: timeOf(1), Until: timeOf(2)}))
-	ev := event{Event: rollcall.Event{Type: rollcall.SessionEnded, At: timeOf(1)}}
-	f.Add(ev.redacted())
+	f.Add("\x01" + strings.Repeat("\x00", 15)) // an event that names nobody
 	f.Add("")
 	f.Fuzz(func(t *testing.T, blob string) {
 		if r, err := unpackRecord(rollcall.SessionID{}, blob, 1, 2); err == nil {

@@ -91,24 +91,6 @@ func unpackEvent(blob string, p place) (event, error) {
 	return out, nil
 }
 
-// redacted is the event without its user and session.
-func (ev *event) redacted() string {
-	var p packer
-	for i, t := range eventTypes {
-		if t == ev.Type {
-			p.u8(uint8(i))
-		}
-	}
-	p.u8(uint8(ev.aud))
-	p.u64(uint64(ev.At.UnixMilli()))
-	p.short("")
-	p.short("")
-	p.short(string(ev.Cause))
-	p.long("")
-	p.short("")
-	return p.text()
-}
-
 // readStream reads what XRANGE answers.
 func readStream(msg rueidis.RedisMessage, part int) ([]event, error) {
 	entries, err := msg.AsXRange()

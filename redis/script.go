@@ -25,23 +25,23 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionDrainCutoff, sessionExpire, sessionOfUser                                                              script
-	presenceBeat, presenceCount, presenceOnline, presenceWalk, presenceHidden, presenceStatus, presenceClear                                                                                          script
-	kindUse, kindAdd                                                                                                                                                                                  script
-	visitForget, visitAdd, visitCount, visitAddName                                                                                                                                                   script
-	userChange, userVisibility, userUnban, userErase, userFreeNumbers                                                                                                                                 script
-	eventRedact                                                                                                                                                                                       script
-	friendList, friendNoteChange, friendNoteWrite, friendReverseAdd, friendAdd, friendStage, friendSwap, friendRemove, friendRemoveAll, friendFindLeftover, friendReverseRemove, friendForgetLeftover script
-	daysMark, daysUnmark, daysRead, daysSpan, daysOfUser, daysExport                                                                                                                                  script
-	figuresGet, figuresPut                                                                                                                                                                            script
-	archiveReadMaps, archiveListDirty, archiveMarkDirty, archiveClearDirty, archiveOffload, archiveRestore, archiveClearOffloaded, archiveHasDays, archiveAnnounce                                    script
-	listPage, listIntersect, listBySeen                                                                                                                                                               script
-	upkeepStamp, upkeepSweep                                                                                                                                                                          script
-	apikeyPut                                                                                                                                                                                         script
-	retryClaim, retryRelease                                                                                                                                                                          script
-	storeMeta, storeProbe                                                                                                                                                                             script
-	transferRead, transferEnter                                                                                                                                                                       script
-	all                                                                                                                                                                                               []*script
+	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionDrainCutoff, sessionExpire, sessionOfUser                                                                                script
+	presenceBeat, presenceCount, presenceOnline, presenceWalk, presenceHidden, presenceStatus, presenceClear                                                                                                            script
+	kindUse, kindAdd                                                                                                                                                                                                    script
+	visitForget, visitAdd, visitCount, visitAddName                                                                                                                                                                     script
+	userChange, userVisibility, userUnban, userErase, userNoteErasure, userFreeNumbers                                                                                                                                  script
+	eventRedact                                                                                                                                                                                                         script
+	friendListNamers, friendList, friendNoteChange, friendNoteWrite, friendReverseAdd, friendAdd, friendStage, friendSwap, friendRemove, friendRemoveAll, friendFindLeftover, friendReverseRemove, friendForgetLeftover script
+	upkeepResumeErasures, upkeepStamp, upkeepSweep                                                                                                                                                                      script
+	daysMark, daysUnmark, daysRead, daysSpan, daysOfUser, daysExport                                                                                                                                                    script
+	figuresGet, figuresPut                                                                                                                                                                                              script
+	archiveReadMaps, archiveListDirty, archiveMarkDirty, archiveClearDirty, archiveOffload, archiveRestore, archiveClearOffloaded, archiveHasDays, archiveAnnounce                                                      script
+	listPage, listIntersect, listBySeen                                                                                                                                                                                 script
+	apikeyPut                                                                                                                                                                                                           script
+	retryClaim, retryRelease                                                                                                                                                                                            script
+	storeMeta, storeProbe                                                                                                                                                                                               script
+	transferRead, transferEnter                                                                                                                                                                                         script
+	all                                                                                                                                                                                                                 []*script
 }
 
 // named lists the scripts by the names of their files.
@@ -73,8 +73,10 @@ func (s *scripts) named() map[string]*script {
 		"user_visibility":         &s.userVisibility,
 		"user_unban":              &s.userUnban,
 		"user_erase":              &s.userErase,
+		"user_note_erasure":       &s.userNoteErasure,
 		"user_free_numbers":       &s.userFreeNumbers,
 		"event_redact":            &s.eventRedact,
+		"friend_list_namers":      &s.friendListNamers,
 		"friend_list":             &s.friendList,
 		"friend_note_change":      &s.friendNoteChange,
 		"friend_note_write":       &s.friendNoteWrite,
@@ -87,6 +89,9 @@ func (s *scripts) named() map[string]*script {
 		"friend_find_leftover":    &s.friendFindLeftover,
 		"friend_reverse_remove":   &s.friendReverseRemove,
 		"friend_forget_leftover":  &s.friendForgetLeftover,
+		"upkeep_resume_erasures":  &s.upkeepResumeErasures,
+		"upkeep_stamp":            &s.upkeepStamp,
+		"upkeep_sweep":            &s.upkeepSweep,
 		"days_mark":               &s.daysMark,
 		"days_unmark":             &s.daysUnmark,
 		"days_read":               &s.daysRead,
@@ -107,8 +112,6 @@ func (s *scripts) named() map[string]*script {
 		"list_page":               &s.listPage,
 		"list_intersect":          &s.listIntersect,
 		"list_by_seen":            &s.listBySeen,
-		"upkeep_stamp":            &s.upkeepStamp,
-		"upkeep_sweep":            &s.upkeepSweep,
 		"apikey_put":              &s.apikeyPut,
 		"retry_claim":             &s.retryClaim,
 		"retry_release":           &s.retryRelease,
@@ -159,7 +162,7 @@ func needs(text string) []string {
 // others write.
 func (s *scripts) classify() {
 	for _, c := range []*script{
-		&s.sessionEnd, &s.sessionChange, &s.presenceClear, &s.userChange, &s.userUnban, &s.userErase, &s.friendAdd, &s.friendSwap, &s.friendRemove, &s.friendRemoveAll,
+		&s.sessionEnd, &s.sessionChange, &s.presenceClear, &s.userChange, &s.userUnban, &s.userNoteErasure, &s.userErase, &s.friendAdd, &s.friendSwap, &s.friendRemove, &s.friendRemoveAll,
 		&s.daysMark, &s.daysUnmark, &s.archiveMarkDirty, &s.archiveClearDirty, &s.archiveOffload, &s.archiveRestore, &s.archiveAnnounce, &s.transferEnter,
 	} {
 		c.keeps = true

@@ -94,6 +94,8 @@ func (e *Engine) startSession(ctx context.Context, now int64, b *rollcall.StartS
 			return out, errRetryTaken()
 		case "kind": // nothing else refuses the login
 			err = e.knowKinds(ctx, now, b.Session.Kind)
+		case "erasing": // first, as the login is a new user's
+			err = e.eraseAhead(ctx, now, b.Session.User, reply[1:])
 		case "cutoff":
 			_, _, err = e.drain(ctx, now, e.partOf(b.Session.User), "", b.Session.User)
 		case "more":

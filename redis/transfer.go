@@ -29,6 +29,10 @@ const (
 // Export implements [rollcall.Transfer]. Who is known is gathered from all keys
 // first; then users come by partition, then id.
 func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.UserSnapshot) error) error {
+	// An erasure has no note in an export: half of a user would stay there for good.
+	if err := e.finishAllErasures(ctx, at.UnixMilli()); err != nil {
+		return err
+	}
 	found, err := e.scan(ctx)
 	if err != nil {
 		return err

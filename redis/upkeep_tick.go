@@ -31,6 +31,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	if err := e.sweep(ctx, at); err != nil {
 		return err
 	}
+	e.finishErasures(ctx, at.UnixMilli())
 	if err := e.pruneLoose(ctx, at); err != nil {
 		return err
 	}
@@ -92,7 +93,13 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 			e.sawMuchDue()
 			rest = append(rest, parts[i])
 		}
-		if err := e.forgetNames(ctx, reply[1:]); err != nil {
+		if len(reply) == 1 { // another server holds the lease
+			continue
+		}
+		if reply[1] != "0" {
+			e.cutShort.note(parts[i])
+		}
+		if err := e.forgetNames(ctx, reply[2:]); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"strconv"
 	"time"
 
@@ -10,79 +12,192 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// An erasure takes many scripts, of several partitions, and its server may die between
+// any two. So it begins with a note (user_note_erasure.lua), and whoever holds the note
+// can go on with it:
+//
+//	1 the edges of those who name the user go, then the user's own
+//	  (friend_list_namers.lua, friend_remove.lua, friend_remove_all.lua)
+//	2 sessions that ended are forgotten; if more than endStep live, all end at once;
+//	  then the user, with all that is left, goes in one atomic step (user_erase.lua). The
+//	  note says from there on which events may still name them
+//	3 these events are redacted, and with the last of them the note goes
+//	  (event_redact.lua)
+//
+// That is the server that was asked, one that is asked to erase the same user or to
+// begin a session of theirs, and the upkeep (user_erase_upkeep.go): any of them at once.
+// Steps 1 and 2 look at the note in the script that takes something away, so nobody
+// takes anything from a user who came after. Lists of friends lie in other partitions
+// than the note: see dropFromFriendLists.
+
 // Steps of an erasure.
 const (
 	redactStep = 250 // events one script looks for the user in
 	numberStep = 250 // days and months one script takes marks out of
 )
 
-// Erase implements [rollcall.Users]. The user, with up to endStep live sessions, goes
-// in one atomic step; more sessions end before it, all at once. The edges of those who
-// name the user and the sessions that ended go before it too, the names in past events
-// after it, all in bounded steps. An erasure that was cut short is finished by another
-// one, and by nothing else.
+// noteLen is the length of the note of an erasure whose user is still there; see
+// user_erasure.lua.
+const noteLen = 32
+
+// erasure is one that has been noted.
+type erasure struct {
+	e      *Engine
+	now    int64
+	part   int
+	user   string
+	id     string
+	past   bool        // the user is gone: only events are left
+	whole  bool        // it is over for whoever asked when no mark is left either
+	enough func() bool // says that somebody else is to go on; nil for nobody
+}
+
+// errEnough is what a step returns that has done enough for now.
+var errEnough = errors.New("redis: the erasure is gone on with later")
+
+// Erase implements [rollcall.Users].
 func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollcall.BanKey) error {
-	if err := e.dropFromFriendLists(ctx, at, user); err != nil {
-		return err
-	}
-	p := e.partOf(user)
-	if err := e.forget(ctx, at.UnixMilli(), p, user, key); err != nil {
-		return err
-	}
-	e.news.wake()
-	for _, stream := range []string{"log", "pres"} {
-		if err := e.redact(ctx, p, stream, user); err != nil {
+	for {
+		x, err := e.noteErasure(ctx, at.UnixMilli(), user, key)
+		if err != nil {
 			return err
 		}
+		x.whole = true
+		if err := x.finish(ctx); err != nil || !x.past {
+			return err
+		}
+		// What was there to join had the user gone already: it was another one's.
+	}
+}
+
+// noteErasure notes an erasure, or joins the one that is noted.
+func (e *Engine) noteErasure(ctx context.Context, now int64, user string, key rollcall.BanKey) (*erasure, error) {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	msg, err := e.confirmed(ctx, now, in(e.partOf(user), &e.scripts.userNoteErasure, user, string(key[:]), string(id[:])))
+	if err != nil {
+		return nil, err
+	}
+	note, _ := msg.ToString()
+	return e.erasing(now, user, note)
+}
+
+// erasing reads a note.
+func (e *Engine) erasing(now int64, user, note string) (*erasure, error) {
+	if len(note) < noteLen {
+		return nil, damaged("the note of an erasure")
+	}
+	return &erasure{e: e, now: now, part: e.partOf(user), user: user, id: note[:16], past: len(note) > noteLen}, nil
+}
+
+// finish goes on with an erasure until it is over, whoever else does so too.
+func (x *erasure) finish(ctx context.Context) error {
+	if err := x.remove(ctx); err != nil {
+		return err
+	}
+	return x.redact(ctx)
+}
+
+// remove goes on until the user is gone.
+func (x *erasure) remove(ctx context.Context) error {
+	if x.past {
+		return nil
+	}
+	defer x.e.news.wake()
+	for _, step := range []func(context.Context) error{x.dropFromFriendLists, x.removeAllFriends, x.forget} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseAhead goes on with an erasure that a login has met until the user is gone.
+func (e *Engine) eraseAhead(ctx context.Context, now int64, user string, reply []rueidis.RedisMessage) error {
+	if len(reply) != 1 {
+		return damaged("the answer to a login")
+	}
+	note, _ := reply[0].ToString()
+	x, err := e.erasing(now, user, note)
+	if err != nil {
+		return err
+	}
+	return x.remove(ctx)
+}
+
+// in is a script of the erasure.
+func (x *erasure) in(s *script, step int) call {
+	return in(x.part, s, x.user, x.id, strconv.Itoa(step))
+}
+
+// pause returns errEnough if somebody else is to go on.
+func (x *erasure) pause() error {
+	if x.enough != nil && x.enough() {
+		return errEnough
 	}
 	return nil
 }
 
 // forget removes what the user's partition holds: first sessions that ended, as
 // many as it takes, then the rest in one step.
-func (e *Engine) forget(ctx context.Context, now int64, part int, user string, key rollcall.BanKey) error {
+func (x *erasure) forget(ctx context.Context) error {
 	for {
-		msg, err := e.confirmed(ctx, now, in(part, &e.scripts.userErase, user, string(key[:]), strconv.Itoa(endStep)))
+		msg, err := x.e.confirmed(ctx, x.now, x.in(&x.e.scripts.userErase, endStep))
 		if err != nil {
 			return err
 		}
 		switch status, _ := msg.ToString(); status {
 		case "ok":
 			return nil
-		case "marks":
-			return e.freeNumbers(ctx, now, part)
+		case "marks", "past":
+			return x.freeNumbers(ctx)
 		case "more":
+		case "friends":
+			if err := x.removeAllFriends(ctx); err != nil {
+				return err
+			}
 		case "cutoff":
-			if _, _, err := e.drain(ctx, now, part, "", user); err != nil {
+			if _, _, err := x.e.drain(ctx, x.now, x.part, "", x.user); err != nil {
 				return err
 			}
 		default:
 			return damaged("the answer to an erasure")
 		}
+		if err := x.pause(); err != nil {
+			return err
+		}
 	}
 }
 
-// freeNumbers takes the marks of erased users out of a partition.
-func (e *Engine) freeNumbers(ctx context.Context, now int64, part int) error {
-	for left := int64(1); left > 0; {
-		msg, err := e.one(ctx, now, in(part, &e.scripts.userFreeNumbers, strconv.Itoa(numberStep)))
+// freeNumbers takes the marks of erased users out of the partition, for who waits for
+// that: else the sweep does so.
+func (x *erasure) freeNumbers(ctx context.Context) error {
+	for x.whole {
+		msg, err := x.e.one(ctx, x.now, in(x.part, &x.e.scripts.userFreeNumbers, strconv.Itoa(numberStep)))
 		if err != nil {
 			return err
 		}
-		if left, err = msg.AsInt64(); err != nil {
+		left, err := msg.AsInt64()
+		if err != nil {
 			return damaged("a count")
+		}
+		if left == 0 {
+			return nil
 		}
 	}
 	return nil
 }
 
-// dropFromFriendLists removes the user from every list of friends, and empties their own.
-func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user string) error {
-	k := e.of(e.partOf(user), "r:"+user)
+// dropFromFriendLists removes the user from every list of friends.
+//
+// The lists lie in other partitions than the note. So of each such partition a stamp is
+// taken first, then the note is looked at, and then only those lists are changed that
+// have not been since the stamp: such an edge stood before the user was gone. Lists that
+// have changed come again, behind a later stamp.
+func (x *erasure) dropFromFriendLists(ctx context.Context) error {
+	stamps := make(map[int]string)
 	for {
-		msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
-			return e.client.B().Zrange().Key(k).Min("0").Max(strconv.Itoa(edgeStep - 1)).Build()
-		}))
+		msg, err := x.e.one(ctx, x.now, x.in(&x.e.scripts.friendListNamers, edgeStep))
 		if err != nil {
 			return err
 		}
@@ -91,50 +206,93 @@ func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user str
 			return damaged("who names a friend")
 		}
 		if len(names) == 0 {
-			return e.removeAllFriends(ctx, at, user)
+			return nil
 		}
-		if err := e.dropFromListsOf(ctx, at, user, names); err != nil {
+		fresh, err := x.stamp(ctx, names, stamps)
+		if err == nil && !fresh { // else the note is to be looked at again
+			err = x.dropFromListsOf(ctx, names, stamps)
+		}
+		if err == nil {
+			err = x.pause()
+		}
+		if err != nil {
 			return err
 		}
 	}
 }
 
+// stamp takes stamps of the partitions of some users that have none yet, and reports
+// whether there were any.
+func (x *erasure) stamp(ctx context.Context, users []string, stamps map[int]string) (fresh bool, err error) {
+	var calls []call
+	asked := make(map[int]bool)
+	for _, user := range users {
+		if p := x.e.partOf(user); stamps[p] == "" && !asked[p] {
+			asked[p], calls = true, append(calls, in(p, &x.e.scripts.friendRemove, ""))
+		}
+	}
+	messages, err := x.e.do(ctx, x.now, calls...)
+	if err != nil {
+		return false, err
+	}
+	for i, msg := range messages {
+		reply, err := msg.ToArray()
+		if err != nil || len(reply) < 2 {
+			return false, damaged("an answer about friends")
+		}
+		stamps[calls[i].part], _ = reply[0].ToString()
+	}
+	return len(calls) > 0, nil
+}
+
 // dropFromListsOf removes a user from the lists of some, and the reverse edges with it.
 // It begins with the edges: cut short, the reverse edges still say where to go on.
-func (e *Engine) dropFromListsOf(ctx context.Context, at time.Time, user string, names []string) error {
+func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps map[int]string) error {
+	e := x.e
 	parts, places := e.byPart(len(names), func(i int) int { return e.partOf(names[i]) })
 	calls := make([]call, len(parts))
 	for j, p := range parts {
-		args := []string{"0"}
+		args := []string{stamps[p]}
 		for _, i := range places[j] {
-			args = append(args, names[i], user)
+			args = append(args, names[i], x.user)
 		}
 		calls[j] = in(p, &e.scripts.friendRemove, args...)
 	}
-	messages, err := e.do(ctx, at.UnixMilli(), calls...)
+	messages, err := e.do(ctx, x.now, calls...)
 	if err != nil {
 		return err
 	}
 	var gone []string
 	for j, msg := range messages {
 		reply, err := msg.ToArray()
-		if err != nil || len(reply) != 2 {
+		if err != nil || len(reply) < 2 {
 			return damaged("an answer about friends")
 		}
 		stamp, _ := reply[0].ToString()
+		changed := make(map[string]bool)
+		for _, m := range reply[2:] {
+			user, _ := m.ToString()
+			changed[user] = true
+			delete(stamps, parts[j])
+		}
 		for _, i := range places[j] {
-			gone = append(gone, user, names[i], stamp)
+			if !changed[names[i]] {
+				gone = append(gone, x.user, names[i], stamp)
+			}
 		}
 	}
-	_, err = e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.friendReverseRemove, gone...))
+	if len(gone) == 0 {
+		return nil
+	}
+	_, err = e.one(ctx, x.now, in(x.part, &e.scripts.friendReverseRemove, gone...))
 	return err
 }
 
-// removeAllFriends empties the list of a user, and removes what reverse edges there are of
+// removeAllFriends empties the list of the user, and removes what reverse edges there are of
 // it.
-func (e *Engine) removeAllFriends(ctx context.Context, at time.Time, user string) error {
+func (x *erasure) removeAllFriends(ctx context.Context) error {
 	for {
-		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.friendRemoveAll, user, strconv.Itoa(edgeStep)))
+		msg, err := x.e.one(ctx, x.now, x.in(&x.e.scripts.friendRemoveAll, edgeStep))
 		if err != nil {
 			return err
 		}
@@ -145,40 +303,31 @@ func (e *Engine) removeAllFriends(ctx context.Context, at time.Time, user string
 		if len(reply) == 1 {
 			return nil
 		}
-		if err := e.prune(ctx, at.UnixMilli(), user, reply[0], reply[1:]); err != nil {
+		if err := x.e.prune(ctx, x.now, x.user, reply[0], reply[1:]); err != nil {
+			return err
+		}
+		if err := x.pause(); err != nil {
 			return err
 		}
 	}
 }
 
-// redact takes the user and the session out of the events of a stream.
-func (e *Engine) redact(ctx context.Context, part int, stream, user string) error {
-	for from := int64(0); ; {
-		msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
-			return e.client.B().Xrange().Key(e.of(part, stream)).Start(strconv.FormatInt(from, 10)).End("+").Count(redactStep).Build()
-		}))
+// redact takes the user out of the events that may name them.
+func (x *erasure) redact(ctx context.Context) error {
+	for {
+		msg, err := x.e.one(ctx, x.now, x.in(&x.e.scripts.eventRedact, redactStep))
 		if err != nil {
 			return err
 		}
-		events, err := readStream(msg, part)
+		more, err := msg.AsInt64()
 		if err != nil {
-			return err
+			return damaged("the answer to an erasure")
 		}
-		args := []string{stream}
-		for i := range events {
-			ev := &events[i]
-			if ev.User == user {
-				args = append(args, strconv.FormatInt(ev.place.at, 10), ev.redacted())
-			}
-			from = ev.place.at + 1
-		}
-		if len(args) > 1 {
-			if _, err := e.one(ctx, 0, in(part, &e.scripts.eventRedact, args...)); err != nil {
-				return err
-			}
-		}
-		if len(events) < redactStep {
+		if more == 0 {
 			return nil
+		}
+		if err := x.pause(); err != nil {
+			return err
 		}
 	}
 }

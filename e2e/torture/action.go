@@ -18,6 +18,9 @@ type deed struct {
 	suppose func(p *person, at span) *person
 	// unanswered is called when it was not answered; nil for nothing to do.
 	unanswered func()
+	// settled is told whether one that was not answered was carried out, and from when
+	// to when, if that is certain; nil for nothing to do.
+	settled func(done bool, at span)
 	// with is another user it may change, and supposeWith what it makes of them.
 	with        *user
 	supposeWith func(p *person, at span) *person

@@ -118,7 +118,8 @@ func (c *chooser) putUser(u *user) *deed {
 }
 
 // erase erases a user. While it is under way the user may be gone from any list of
-// friends.
+// friends. One that was not answered was carried out whole, or not at all: servers
+// finish what they have begun, and nothing is compared before that.
 func (c *chooser) erase(u *user) *deed {
 	from := c.world.clocks.now().lo
 	x := c.world.erasing(u.id, span{from, from.Add(24 * time.Hour)})
@@ -132,11 +133,13 @@ func (c *chooser) erase(u *user) *deed {
 			u.now, u.retry = u.now.erased(), nil
 			return nil
 		},
-		suppose: func(p *person, _ span) *person { return p.erased() },
-		unanswered: func() { // friends go first, then all else
-			u.retry = nil
-			for _, e := range u.now.friends {
-				e.shaky = true
+		suppose:    func(p *person, _ span) *person { return p.erased() },
+		unanswered: func() { u.retry = nil },
+		settled: func(done bool, at span) {
+			if done {
+				c.world.erased(x, at)
+			} else {
+				c.world.notErased(x)
 			}
 		},
 	}

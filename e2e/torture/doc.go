@@ -19,7 +19,8 @@
 // changes it, and the answer is judged. A command that was not answered, or was
 // refused for the moment, leaves two: the person as before, and as the command
 // would have made them. The next read decides which it is; a third is a
-// difference.
+// difference. An erasure that servers have begun they finish by themselves, so the
+// next read waits, bounded, until none is under way.
 //
 // The model does not know to the millisecond when a server carried out a
 // command. It knows a span of time, and what an answer says. What follows from

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
 // edge is a friendship: since when it is said to be, and when it was made.
 type edge struct {
 	since, made span
-	shaky       bool // an erasure that was not finished may have removed it
 }
 
 // wireFriend is a friend as servers tell of them.
@@ -54,6 +54,7 @@ func (w *world) stands(friend string, e *edge, now span) maybe {
 
 // erasure is one of a user, perhaps.
 type erasure struct {
+	user    string
 	at      span
 	certain bool
 }
@@ -62,7 +63,7 @@ type erasure struct {
 func (w *world) erasing(user string, at span) *erasure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	x := &erasure{at: at}
+	x := &erasure{user: user, at: at}
 	w.erasures[user] = append(w.erasures[user], x)
 	return x
 }
@@ -72,6 +73,14 @@ func (w *world) erased(x *erasure, at span) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x.at, x.certain = at, true
+}
+
+// notErased notes that it was not begun.
+func (w *world) notErased(x *erasure) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.erasures[x.user]
+	w.erasures[x.user] = slices.DeleteFunc(list, func(y *erasure) bool { return y == x })
 }
 
 // settleErasures says that erasures that were not answered are over by now.
@@ -101,13 +110,13 @@ func (p *person) compareFriends(v *view, w *world) error {
 		case !e.since.has(f.Since):
 			return fmt.Errorf("%q is a friend since %s instead of %s", f.User, instant(f.Since), e.since)
 		}
-		e.since, e.shaky = exactly(f.Since), false
+		e.since = exactly(f.Since)
 	}
 	for f, e := range p.friends {
 		if listed[f] {
 			continue
 		}
-		if w.stands(f, e, v.at) == yes && !e.shaky {
+		if w.stands(f, e, v.at) == yes {
 			return fmt.Errorf("%q is not listed as a friend", f)
 		}
 		delete(p.friends, f)

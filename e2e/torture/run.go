@@ -57,6 +57,8 @@ type site interface {
 	// start starts all; stop ends it.
 	start(ctx context.Context) error
 	stop() error
+	// rest returns once servers have finished what they finish by themselves.
+	rest(ctx context.Context) error
 	// compareEvents compares what events have told, where they can be read while
 	// servers run.
 	compareEvents(ctx context.Context) error
@@ -242,10 +244,10 @@ func (w *worker) send(ctx context.Context, d *deed) error {
 	case err != nil || a.refusedNow():
 		d.user.note("%s: not answered: %v %s", d.request, err, a)
 		if d.suppose != nil {
-			d.user.doubt = &doubt{d.request.String(), from, d.suppose}
+			d.user.doubt = &doubt{d.request.String(), from, d.suppose, d.settled}
 		}
 		if d.with != nil {
-			d.with.doubt = &doubt{d.request.String(), from, d.supposeWith}
+			d.with.doubt = &doubt{d.request.String(), from, d.supposeWith, nil}
 		}
 		if d.unanswered != nil {
 			d.unanswered()
@@ -284,6 +286,9 @@ func (r *run) each(do func(u *user) error) error {
 
 // compare compares all that can be asked with the model.
 func (r *run) compare(ctx context.Context) error {
+	if err := r.site.rest(ctx); err != nil {
+		return err
+	}
 	if err := r.each(func(u *user) error { return r.world.settle(ctx, u, r.site) }); err != nil {
 		return err
 	}

@@ -35,6 +35,17 @@ func newSingle(r *run) (*single, error) {
 
 func (s *single) data() string { return filepath.Join(s.disk.mount, fmt.Sprint("data", s.moves)) }
 
+// rest gives the server some ticks, if an erasure was cut short: a crash has it finished
+// before the server is ready, a disk that was full the next tick.
+func (s *single) rest(ctx context.Context) error {
+	for _, u := range s.r.world.users {
+		if u.doubt != nil && u.doubt.settled != nil {
+			return pause(ctx, 3*time.Second)
+		}
+	}
+	return nil
+}
+
 func (s *single) call(ctx context.Context, r request) (answer, error) {
 	return s.r.api.call(ctx, s.now.url, r)
 }

@@ -181,6 +181,38 @@ func (f *fleet) well(ctx context.Context) error {
 	return pause(ctx, 300*time.Millisecond) // what was on its way has come
 }
 
+// rest waits until no erasure is left that has been begun.
+func (f *fleet) rest(ctx context.Context) error {
+	began := time.Now()
+	for p := 0; p < partitions; { // while nobody works none is begun
+		key := fmt.Sprintf("store%d:{%d}:erasing", f.moves, p)
+		var left string
+		err := f.tb.try(func() (err error) {
+			var node *redistest.Node
+			if f.cluster != nil {
+				node = f.cluster.MasterOf(key)
+			} else {
+				node = f.one.Node
+			}
+			left, err = node.Do("ZRANGE", key, "0", "-1")
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case left == "":
+			p++
+			continue
+		case time.Since(began) > patience:
+			return &difference{nil, fmt.Errorf("erasures of %s are not finished after %s", left, patience)}
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // during makes an incident of what is done to Redis: strike breaks it, mend makes
 // it well. Meanwhile partitions may be away.
 func (f *fleet) during(name string, strike func() error, least, most time.Duration, mend func() error) incident {

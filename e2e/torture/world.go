@@ -36,6 +36,7 @@ type doubt struct {
 	text    string
 	from    time.Time
 	suppose func(p *person, at span) *person
+	settled func(done bool, at span) // nil for nothing to do
 }
 
 // apiKey is an API key, as far as it is known.
@@ -120,8 +121,10 @@ func (w *world) crashed(safe time.Time) {
 // settle reads a user and decides what became of a command that was not answered.
 func (w *world) settle(ctx context.Context, u *user, s caller) error {
 	ideas := []*person{u.now}
+	var during span
 	if u.doubt != nil {
-		ideas = append(ideas, u.doubt.suppose(u.now.clone(), span{u.doubt.from, w.clocks.now().hi}))
+		during = span{u.doubt.from, w.clocks.now().hi}
+		ideas = append(ideas, u.doubt.suppose(u.now.clone(), during))
 	}
 	v, err := look(ctx, s, u.id, ideas)
 	if err != nil {
@@ -129,13 +132,14 @@ func (w *world) settle(ctx context.Context, u *user, s caller) error {
 	}
 	var fits []*person
 	var faults []error
-	for _, p := range ideas {
+	done := false // whether the last idea that fits is that it was carried out
+	for i, p := range ideas {
 		next, err := p.compare(v, w)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		fits = append(fits, next)
+		fits, done = append(fits, next), i == 1
 	}
 	switch len(fits) {
 	case 0:
@@ -149,6 +153,9 @@ func (w *world) settle(ctx context.Context, u *user, s caller) error {
 		u.now = blend(fits[0], fits[1])
 	}
 	if u.doubt != nil {
+		if len(fits) == 1 && u.doubt.settled != nil {
+			u.doubt.settled(done, during)
+		}
 		u.note("settled: %s (%d of 2 ideas fit)", u.doubt.text, len(fits))
 	}
 	u.doubt = nil

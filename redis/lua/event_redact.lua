@@ -1,15 +1,40 @@
--- needs: env
--- Takes the user and the session out of events; their places stay.
+-- needs: env user_erasure
+-- Takes an erased user and their sessions out of some events, whose places stay. With
+-- the last of them the note of the erasure goes.
 --
--- ARGV[2]   stream
--- ARGV[3…]  place, the event without its user, …
--- reply     1
--- cost      O(log n) for each
+-- ARGV[2]  user   ARGV[3]  id of the erasure   ARGV[4]  how many events are looked at
+-- reply    1 if there is more to do, 0 if the erasure is over
+-- cost     O(log n) for each
 
-local stream = key(ARGV[2])
-for i = 3, #ARGV, 2 do
-  if call('XDEL', stream, ARGV[i] .. '-0') == 1 then
-    call('ZADD', key('redacted'), ARGV[i], ARGV[i] .. ':' .. ARGV[i + 1])
+local user, budget = ARGV[2], tonumber(ARGV[4])
+local x = erasureOf(user)
+if not x or x.id ~= ARGV[3] then return done(0) end
+
+-- redact takes the user out of one event.
+local function redact(stream, place, blob)
+  local kind, audience, t, of, behind = struct.unpack('>BBI8Bc0', blob)
+  if of ~= user then return end
+  local _, cause = struct.unpack('>Bc0Bc0', blob, behind)
+  call('XDEL', key(stream), place .. '-0')
+  local bare = struct.pack('>BBI8BBBc0I2B', kind, audience, t, 0, 0, #cause, cause, 0, 0)
+  call('ZADD', key('redacted'), place, place .. ':' .. bare)
+end
+
+advance()
+for _, stream in ipairs({'log', 'pres'}) do
+  if budget > 0 and x[stream] <= x.last then
+    local entries, place = call('XRANGE', key(stream), num(x[stream]), num(x.last), 'COUNT', budget), nil
+    for _, entry in ipairs(entries) do
+      place = string.match(entry[1], '^%d+')
+      redact(stream, place, entry[2][2])
+    end
+    x[stream] = #entries == budget and tonumber(place) + 1 or x.last + 1
+    budget = budget - #entries
   end
 end
-return done(1)
+if x.log <= x.last or x.pres <= x.last then
+  saveErasure(x)
+  return done(1)
+end
+forgetErasure(user)
+return done(0)

@@ -1,12 +1,14 @@
--- needs: env friend_edge
--- Takes friends off a user's list, or else names those whose reverse edges were
--- left.
+-- needs: env friend_edge user_erasure
+-- Takes friends off the list of a user who is being erased, or else names those whose
+-- reverse edges were left.
 --
--- ARGV[2]  user   ARGV[3] how many at most
--- reply    {stamp, friend, …}; none if there is nothing left
+-- ARGV[2]  user   ARGV[3]  id of the erasure   ARGV[4]  how many at most
+-- reply    {stamp, friend, …}; no friend if there is nothing left, or the user is gone
+--          already
 -- cost     O(log n) for each
 
-local user, most, stamp = ARGV[2], tonumber(ARGV[3]), fresh()
+local user, most, stamp = ARGV[2], tonumber(ARGV[4]), fresh()
+if not stillErasing(user, ARGV[3]) then return done({stamp}) end
 local names = call('ZRANGE', key('f:' .. user), 0, most - 1)
 if #names > 0 then
   advance()

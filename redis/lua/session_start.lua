@@ -26,6 +26,8 @@
 --           newest login first}
 --           {'kind'} if the kind is not known and nothing else refuses the
 --           login
+--           {'erasing', note} if the user is still being erased: that is to be
+--           finished first, so that the login is a new user's
 --           {'cutoff'} if ends of the user have to be written first
 --           {'more', ids} if so many sessions have to go that these were ended ahead
 --           of the login, which is to be sent again; none of them would have stayed
@@ -48,6 +50,10 @@ if retry ~= '' then
   end
 end
 
+do -- a longer note is that of a user who is gone, see user_erasure.lua
+  local note = call('GET', key('erasure:' .. user))
+  if note and #note == 32 then return done({'erasing', note}) end
+end
 if cutoffs > 0 and #readCutoff(user) > 0 then return done({'cutoff'}) end
 
 local ban = call('HGET', key('bans'), banKey)

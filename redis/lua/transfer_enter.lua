@@ -37,7 +37,7 @@ local function nothing() end
 -- short is unknown to those who begin it anew.
 local function isKnown(banKey)
   if user == '' or (phase ~= ALL and call('EXISTS', key('half:' .. user)) == 1) then return false end
-  if call('EXISTS', key('user:' .. user), key('u:' .. user), key('f:' .. user), key('half:' .. user)) > 0
+  if call('EXISTS', key('user:' .. user), key('u:' .. user), key('f:' .. user), key('half:' .. user), key('erasure:' .. user)) > 0
     or call('ZSCORE', key('seen'), user) or call('HEXISTS', key('num'), user) == 1 or invisible(user) then
     return true
   end

@@ -9,7 +9,8 @@
 -- ARGV[5]  how long events are kept, ms      ARGV[6]  how many of each stream
 -- ARGV[7]  how long hours of visits are kept, ms
 -- ARGV[8]  how many sessions past their deadline at most
--- reply    {1 if there is more to do, else 0, names that have no visits left…}
+-- reply    {1 if there is more to do, else 0, how many erasures are to be gone on with,
+--          see upkeep_resume_erasures.lua, names that have no visits left…}
 -- cost     O(log n) for each
 
 advance()
@@ -204,4 +205,6 @@ trim('pres')
 trimRedacted()
 local nameless = trimVisits()
 if tidyNumbers(4 * budget) then more = 1 end
-return done({num(more), unpack(nameless)})
+-- Those that would wait for very long were noted while a clock was ahead.
+local unfinished = call('ZCOUNT', key('erasing'), '-inf', at) + call('ZCOUNT', key('erasing'), '(' .. num(at + 60000), '+inf')
+return done({num(more), num(unfinished), unpack(nameless)})

@@ -1,15 +1,19 @@
--- needs: env bytes event presence session_large session session_visibility session_cutoff days_index days kind_users
+-- needs: env bytes event presence session_large session session_visibility session_cutoff days_index days kind_users user_erasure
 -- Erases what a partition holds about one of its users, but for friends and
 -- the events of the past.
 --
--- ARGV[2]  user   ARGV[3]  ban key   ARGV[4]  how many sessions at most
+-- ARGV[2]  user   ARGV[3]  id of the erasure   ARGV[4]  how many sessions at most
 -- reply    'ok'; 'marks' if marks of erased users are left; 'more' if sessions that
 --          ended are left: then the user is still there, with their live sessions;
---          'cutoff' if ends have to be written first: then the rest of the user is
+--          'cutoff' if ends have to be written first: then the rest of the user is;
+--          'friends' if the user has made some meanwhile; 'past' if they are gone already
 -- cost     O(log n) for each session, and days, of a bounded number
 
 local user, most = ARGV[2], tonumber(ARGV[4])
 advance()
+local erasure = stillErasing(user, ARGV[3])
+if not erasure then return done('past') end
+if call('EXISTS', key('f:' .. user)) == 1 then return done('friends') end
 if cutoffs > 0 and #readCutoff(user) > 0 then return done('cutoff') end
 if call('ZCARD', key('u:' .. user)) > most then
   cutOff(user, {cause = 'erased', reason = '', actor = '', device = '', except = '', bare = true})
@@ -52,11 +56,14 @@ if n then -- what bears the number follows, see days.lua
     touchRecalls()
   end
 end
-local ban = call('HGET', key('bans'), ARGV[3])
+local ban = call('HGET', key('bans'), erasure.ban)
 -- its end and its beginning stay, without user, reason and actor
 if ban then
   call('HINCRBY', part, 'bans', 1)
-  call('HSET', key('bans'), ARGV[3], string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0))
+  call('HSET', key('bans'), erasure.ban, string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0))
 end
 emit('log', USER_ERASED, '')
+-- Only events up to here are theirs: whoever has the id from now on is another user.
+erasure.last, erasure.log, erasure.pres = lastEvent, 0, 0
+saveErasure(erasure)
 return done(tidyNumbers(100) and 'marks' or 'ok')
