@@ -1,30 +1,36 @@
 package rollcall
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // unmark takes marks back and counts each once. Those of today are the engine's alone,
-// and do not need the archive.
+// and do not need the archive. Together with older ones they go in one step, as far as
+// the engine has one: a crash leaves no half of what was asked.
 func (r *Roll) unmark(ctx context.Context, marks []Mark) (n int, err error) {
-	fresh, old := marks, []Mark(nil)
-	if r.opts.Archive != nil && len(marks) > 0 {
-		fresh, old = r.splitToday(ctx, marks)
+	if r.opts.Archive == nil || len(marks) == 0 {
+		return r.unmarkHere(ctx, marks)
 	}
-	if len(fresh) > 0 {
-		taken, err := r.engine.Unmark(ctx, r.clock.Now(), fresh)
-		for _, was := range taken {
-			if was {
-				n++
-			}
-		}
-		if err != nil {
-			return n, err
-		}
-	}
+	fresh, old := r.splitToday(ctx, marks)
 	if len(old) == 0 {
-		return n, nil
+		return r.unmarkHere(ctx, fresh)
 	}
-	more, err := r.unmarkOld(ctx, old)
-	return n + more, err
+	return r.unmarkOld(ctx, marks, fresh)
+}
+
+// unmarkHere takes marks back that no archive has.
+func (r *Roll) unmarkHere(ctx context.Context, marks []Mark) (n int, err error) {
+	if len(marks) == 0 {
+		return 0, nil
+	}
+	taken, err := r.engine.Unmark(ctx, r.clock.Now(), marks)
+	for _, was := range taken {
+		if was {
+			n++
+		}
+	}
+	return n, err
 }
 
 // splitToday tells marks of today, which nobody lets go before the day is over, from
@@ -45,8 +51,9 @@ func (r *Roll) splitToday(ctx context.Context, marks []Mark) (fresh, old []Mark)
 }
 
 // unmarkOld takes marks back here and in the archive, see [Archive], and counts each
-// once, wherever it was found.
-func (r *Roll) unmarkOld(ctx context.Context, marks []Mark) (n int, err error) {
+// once, wherever it was found. Without the archive it takes back only those that are
+// fresh.
+func (r *Roll) unmarkOld(ctx context.Context, marks, fresh []Mark) (n int, err error) {
 	now := r.clock.Now()
 	taken := make(map[Mark]bool)
 	count := func(some []bool, err error) (any bool, _ error) {
@@ -71,7 +78,8 @@ func (r *Roll) unmarkOld(ctx context.Context, marks []Mark) (n int, err error) {
 	// Before, so that nothing is read back from the archive that was to go, and
 	// after, so that nothing is copied into it that went.
 	if _, err := archived(); err != nil {
-		return n, err
+		n, failed := r.unmarkHere(ctx, fresh)
+		return n, cmp.Or(failed, err)
 	}
 	if _, err := count(r.engine.Unmark(ctx, now, marks)); err != nil {
 		return n, err
