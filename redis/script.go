@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 //go:embed lua/*.lua lua/lib/*.lua
@@ -122,7 +123,11 @@ func (s *scripts) named() map[string]*script {
 	}
 }
 
-func loadScripts() (*scripts, error) {
+// loadScripts returns all scripts. They are put together once: nobody changes them, and
+// they are a megabyte of text.
+var loadScripts = sync.OnceValues(readScripts)
+
+func readScripts() (*scripts, error) {
 	s := &scripts{}
 	for name, into := range s.named() {
 		text, err := sources.ReadFile("lua/" + name + ".lua")

@@ -17,10 +17,10 @@ type loader struct {
 	mu sync.Mutex
 }
 
-// loadScripts gives every server all scripts. A server that is away, or does not let
-// the engine in, may lack them as long as another has them all: it gets them when it
-// says that it lacks one. A script that a server refuses is an error, as the commands
-// that need it would never work.
+// loadScripts sees to it that every server has all scripts. A server that is away, or
+// does not let the engine in, may lack them as long as another has them all: it gets
+// them when it says that it lacks one. A script that a server refuses is an error, as
+// the commands that need it would never work.
 func (e *Engine) loadScripts(ctx context.Context) error {
 	e.loader.mu.Lock()
 	defer e.loader.mu.Unlock()
@@ -43,18 +43,42 @@ func (e *Engine) loadScripts(ctx context.Context) error {
 	return away
 }
 
-// loadInto gives one server all scripts.
+// loadInto gives one server the scripts that it lacks. Most often it has them all,
+// from another engine or an earlier start.
 func (e *Engine) loadInto(ctx context.Context, node rueidis.Client) error {
-	commands := make(rueidis.Commands, 0, len(e.scripts.all))
-	for _, s := range e.scripts.all {
+	lacks := e.lacking(ctx, node)
+	if len(lacks) == 0 {
+		return nil
+	}
+	commands := make(rueidis.Commands, 0, len(lacks))
+	for _, s := range lacks {
 		commands = append(commands, e.client.B().ScriptLoad().Script(s.text).Build())
 	}
 	for i, r := range node.DoMulti(ctx, commands...) {
 		if err := r.Error(); err != nil {
-			return notLoaded(e.scripts.all[i], err)
+			return notLoaded(lacks[i], err)
 		}
 	}
 	return nil
+}
+
+// lacking are the scripts that a server does not have; all, if it does not say.
+func (e *Engine) lacking(ctx context.Context, node rueidis.Client) []*script {
+	names := make([]string, len(e.scripts.all))
+	for i, s := range e.scripts.all {
+		names[i] = s.sha
+	}
+	has, err := node.Do(ctx, e.client.B().ScriptExists().Sha1(names...).Build()).AsIntSlice()
+	if err != nil || len(has) != len(names) {
+		return e.scripts.all
+	}
+	var lacks []*script
+	for i, s := range e.scripts.all {
+		if has[i] == 0 {
+			lacks = append(lacks, s)
+		}
+	}
+	return lacks
 }
 
 // notLoaded is the error of a script that a server did not take.

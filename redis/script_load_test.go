@@ -17,7 +17,7 @@ import (
 // command in place of one.
 type loading struct {
 	rueidis.Client
-	put  atomic.Pointer[[]string] // sent instead of one SCRIPT LOAD
+	put  atomic.Pointer[[]string] // sent instead of one SCRIPT LOAD of those it lacks
 	away bool                     // there is one server more, which does not answer
 }
 
@@ -38,16 +38,25 @@ type loadedNode struct {
 	away bool
 }
 
+func (n *loadedNode) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {
+	return n.Client.Do(n.within(ctx), command)
+}
+
 func (n *loadedNode) DoMulti(ctx context.Context, all ...rueidis.Completed) []rueidis.RedisResult {
-	if n.away {
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		ctx = ended
-	}
 	if put := n.l.put.Load(); put != nil {
-		all[3] = n.B().Arbitrary(*put...).Build()
+		all[len(all)/2] = n.B().Arbitrary(*put...).Build()
 	}
-	return n.Client.DoMulti(ctx, all...)
+	return n.Client.DoMulti(n.within(ctx), all...)
+}
+
+// within is the context of a command, which has ended if the server is away.
+func (n *loadedNode) within(ctx context.Context) context.Context {
+	if !n.away {
+		return ctx
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	return ended
 }
 
 // TestAScriptThatRedisRefusesIsAnErrorOfOpen opens with a script that Redis does not
@@ -90,4 +99,46 @@ func TestAScriptThatRedisRefusesIsAnErrorOfOpen(t *testing.T) {
 	require.NoError(t, err)
 	_, err = roll.Login(t.Context(), rollcall.Login{User: "alice"})
 	require.Equal(t, rollcall.CodeInternal, rollcall.CodeOf(err), "%v", err)
+}
+
+// counted is a client that counts the scripts that its servers are given.
+type counted struct {
+	rueidis.Client
+	given *atomic.Int64
+}
+
+func (c counted) Nodes() map[string]rueidis.Client {
+	out := make(map[string]rueidis.Client)
+	for name, node := range c.Client.Nodes() {
+		out[name] = counted{node, c.given}
+	}
+	return out
+}
+
+func (c counted) DoMulti(ctx context.Context, all ...rueidis.Completed) []rueidis.RedisResult {
+	for _, command := range all {
+		if words := command.Commands(); words[0] == "SCRIPT" && words[1] == "LOAD" {
+			c.given.Add(1)
+		}
+	}
+	return c.Client.DoMulti(ctx, all...)
+}
+
+// TestAServerIsGivenTheScriptsThatItLacks opens engines one after the other.
+func TestAServerIsGivenTheScriptsThatItLacks(t *testing.T) {
+	t.Parallel()
+	all, err := loadScripts()
+	require.NoError(t, err)
+	s := redistest.Start(t, redistest.Options{})
+	given := &atomic.Int64{}
+	o := Options{URL: s.URL(), Timeout: time.Minute, wrap: func(c rueidis.Client) rueidis.Client { return counted{c, given} }}
+	_, err = s.Do("SCRIPT", "LOAD", all.sessionStart.text)
+	require.NoError(t, err)
+	for _, lacks := range []int{len(all.all) - 1, 0} {
+		given.Store(0)
+		e, err := Open(t.Context(), o)
+		require.NoError(t, err)
+		require.Equal(t, int64(lacks), given.Load())
+		require.NoError(t, e.Close())
+	}
 }
