@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // book is attendance by kind in the plainest form; "" is all kinds.
@@ -100,19 +101,21 @@ func (r roster) every(span rollcall.DayRange) []string {
 // asks requires of every question about a range the answer that a book gives.
 //
 // Of questions that differ in one setting only, it asks one after the other, in
-// turns that differ from kind to kind; in a short run, of each kind one sort of
-// question.
+// turns that differ from kind to kind, and of each kind one sort of question: after
+// every step all sorts are asked, of other kinds than before. In a long run it asks
+// all of each kind.
 func (h *harness) asks(b book, span rollcall.DayRange) {
 	h.asked++
+	all := testbudget.Long()
 	for i, kind := range slices.Sorted(maps.Keys(b)) {
 		turn := h.asked + i
-		if !h.short || turn%3 == 0 {
+		if all || turn%3 == 0 {
 			h.asksCounts(b[kind], kind, span, turn)
 		}
-		if !h.short || turn%3 == 1 {
+		if all || turn%3 == 1 {
 			h.asksUsers(b[kind], kind, span, turn)
 		}
-		if !h.short || turn%3 == 2 {
+		if all || turn%3 == 2 {
 			h.asksCohorts(b[kind], kind, span)
 		}
 	}

@@ -259,11 +259,7 @@ func readmitted(h *harness) {
 
 // departRandom plays random histories on an engine and on plain sets.
 func departRandom(h *harness) {
-	histories := testbudget.Budget{Least: 1, Most: 3, Time: 2 * time.Second}
-	if h.short {
-		histories.Most = 1
-	}
-	for seed := range testbudget.Rounds(h.outer, histories) {
+	for seed := range testbudget.Rounds(h.outer, testbudget.Budget{Least: 1, Most: 3, Time: time.Second}) {
 		s := h.shelved()
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		b := newBook("user", "guest")

@@ -64,8 +64,9 @@ type message struct {
 
 // RunCollegeMsg replays the CollegeMsg data set (gzip, lines of "src dst
 // unix-seconds") through an engine, and requires every figure of the expected
-// answers (JSON) exactly.
-func RunCollegeMsg(t *testing.T, open Opener, data, expected string) {
+// answers (JSON) exactly. If live is not zero, it replays only as many messages, and
+// enters of the others whose day it was.
+func RunCollegeMsg(t *testing.T, open Opener, live int, data, expected string) {
 	h := newHarness(t, t, t.Context(), open)
 	rows := h.readMessages(data)
 	want := h.readExpected(expected)
@@ -77,9 +78,12 @@ func RunCollegeMsg(t *testing.T, open Opener, data, expected string) {
 	})
 	defer h.close()
 	h.writeFriends(rows)
-	logins := h.replay(rows, want.Probes)
-	h.Equal(want.Sessions, logins)
-	h.Equal(want.Users, h.known())
+	if live == 0 {
+		h.Equal(want.Sessions, h.replay(rows, want.Probes))
+		h.Equal(want.Users, h.known())
+	} else {
+		h.replaySome(rows[:live], rows[live:], want.Probes)
+	}
 	for _, reopened := range []bool{false, true} {
 		h.collegeSeries(want)
 		h.collegeRetention(want)
@@ -159,6 +163,32 @@ func (h *harness) replay(rows []message, probes []collegeProbe) int {
 		h.probe(p)
 	}
 	return logins
+}
+
+// replaySome goes through some messages, and stops at the probes that they decide. Of
+// the rest it enters the days.
+func (h *harness) replaySome(some, rest []message, probes []collegeProbe) {
+	sessions, last := 0, make(map[string]int64)
+	for _, m := range some {
+		if before, known := last[m.src]; !known || m.at-before >= 30*60 {
+			sessions++
+		}
+		last[m.src] = m.at
+	}
+	decided := slices.IndexFunc(probes, func(p collegeProbe) bool { return p.At >= rest[0].at })
+	h.Positive(decided)
+	h.Equal(sessions, h.replay(some, probes[:decided]))
+	h.Equal(len(last), h.known())
+
+	h.clock.Set(time.Unix(rest[len(rest)-1].at, 0).UTC())
+	for chunk := range slices.Chunk(rest, rollcall.MaxMarks) {
+		var marks []rollcall.Mark
+		for _, m := range chunk {
+			marks = append(marks, rollcall.Mark{User: m.src, Day: rollcall.DayOf(time.Unix(m.at, 0), time.UTC)})
+		}
+		_, _, err := h.roll.ImportMarks(h.ctx, marks...)
+		h.NoError(err)
+	}
 }
 
 func (h *harness) probe(p collegeProbe) {

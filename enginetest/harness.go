@@ -77,30 +77,33 @@ func groups() []group {
 // Run runs the whole suite, each case on a store of its own.
 func Run(t *testing.T, open Opener) {
 	for _, g := range groups() {
-		t.Run(g.name, func(t *testing.T) { runCases(t, open, slices.Concat(g.tests, g.long), false) })
+		t.Run(g.name, func(t *testing.T) { runCases(t, open, slices.Concat(g.tests, g.long)) })
 	}
 }
 
-// RunShort runs every nth case of every group of the suite but the long ones, each
-// group's first among them, and asks for fewer figures after each step. It is for
-// one more way to run or set up an engine that the whole suite runs on already.
-func RunShort(t *testing.T, open Opener, nth int) {
+// RunShort runs every nth case of the suite but the long ones, from the case first on.
+// It is for one more way to run or set up an engine that the whole suite runs on
+// already: of several ways each may take other cases.
+func RunShort(t *testing.T, open Opener, first, nth int) {
+	turn := 0
 	for _, g := range groups() {
-		t.Run(g.name, func(t *testing.T) {
-			var some []test
-			for i := 0; i < len(g.tests); i += nth {
-				some = append(some, g.tests[i])
+		var some []test
+		for _, c := range g.tests {
+			if turn%nth == first {
+				some = append(some, c)
 			}
-			runCases(t, open, some, true)
-		})
+			turn++
+		}
+		if len(some) > 0 {
+			t.Run(g.name, func(t *testing.T) { runCases(t, open, some) })
+		}
 	}
 }
 
-func runCases(t *testing.T, open Opener, cases []test, short bool) {
+func runCases(t *testing.T, open Opener, cases []test) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t, t, t.Context(), open)
-			h.short = short
 			h.open(rollcall.Options{})
 			defer h.close()
 			c.run(h)
@@ -121,7 +124,6 @@ type harness struct {
 	engine  rollcall.Engine
 	roll    *rollcall.Roll
 	marks   int                                            // sentinels drawn by events
-	short   bool                                           // fewer figures are asked for
 	turn    int                                            // of what is asked by turns
 	asked   int                                            // how often everything was asked
 	passed  map[rollcall.EventID]map[rollcall.EventID]bool // of positions taken, the events up to there

@@ -14,7 +14,7 @@ import (
 )
 
 // leastHistories is how many histories a model drives through on any machine.
-const leastHistories = 5
+const leastHistories = 4
 
 // RunModel drives engines through random histories and compares, after each
 // step, every answer with a model made of plain maps and sorts. It takes so many
@@ -22,7 +22,7 @@ const leastHistories = 5
 // -rapid.seed they are the same each time; -rapid.checks sets their number.
 func RunModel(t *testing.T, open Opener, histories int) {
 	defer testbudget.Seed(t, 20260304)()
-	budget := testbudget.Budget{Least: leastHistories, Most: histories, Time: 5 * time.Second}
+	budget := testbudget.Budget{Least: leastHistories, Most: histories, Time: 3 * time.Second}
 	testbudget.Check(t, budget, func(rt *rapid.T) {
 		m := newModel(rt, t, open)
 		defer m.h.close()

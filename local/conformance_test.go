@@ -24,10 +24,10 @@ func (s *memStore) Crash() { s.fs = s.fs.CrashClone(vfs.CrashCloneCfg{}) }
 
 func TestConformance(t *testing.T) { enginetest.Run(t, newMemStore) }
 
-func TestVisitors(t *testing.T) { enginetest.RunVisitors(t, newMemStore) }
+func TestVisitors(t *testing.T) { enginetest.RunVisitors(t, newMemStore, 1_000_000) }
 
 func TestModel(t *testing.T) { enginetest.RunModel(t, newMemStore, 200) }
 
 func TestCollegeMsg(t *testing.T) {
-	enginetest.RunCollegeMsg(t, newMemStore, "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
+	enginetest.RunCollegeMsg(t, newMemStore, 0, "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
 }

@@ -26,7 +26,7 @@ func (s *eagerStore) Open() (rollcall.Engine, error) {
 
 // TestConformanceWithEagerSnapshots leaves the long cases to TestConformance: every
 // group writes enough to have snapshots in the midst of it.
-func TestConformanceWithEagerSnapshots(t *testing.T) { enginetest.RunShort(t, newEagerStore, 1) }
+func TestConformanceWithEagerSnapshots(t *testing.T) { enginetest.RunShort(t, newEagerStore, 0, 1) }
 
 func TestModelWithEagerSnapshots(t *testing.T) { enginetest.RunModel(t, newEagerStore, 40) }
 

@@ -26,7 +26,10 @@ func newCheckedStore(t testing.TB) enginetest.Store {
 	return s
 }
 
-func TestTransfer(t *testing.T) { enginetest.RunTransfer(t, newCheckedStore, newCheckedStore) }
+func TestTransfer(t *testing.T) {
+	enginetest.RunTransfer(t, newCheckedStore, newCheckedStore)
+	enginetest.RunRoundTrip(t, newCheckedStore, newCheckedStore)
+}
 
 // TestBansThatLeaveThePartitionOpen enters bans of erased users from an engine
 // of fewer partitions.

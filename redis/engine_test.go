@@ -106,40 +106,57 @@ var deployments = []struct {
 	},
 }
 
+// parts of the suite run in the ways that Redis may be run and the data be spread
+// beside the one that has it all: a Cluster has every second case, the other ways have
+// every sixth of the rest, so that each case runs in two ways. In a long run each way
+// has all of them.
+const (
+	clusterFirst, clusterNth = 0, 2
+	sentinelFirst, manyFirst = 1, 5
+	oneFirst, othersNth      = 3, 6
+)
+
+// short runs a part of the suite.
+func short(t *testing.T, stores enginetest.Opener, first, nth int) {
+	if testbudget.Long() {
+		first, nth = 0, 1
+	}
+	enginetest.RunShort(t, stores, first, nth)
+}
+
 // TestConformance runs the whole suite on one Redis. What a Cluster or Sentinel
 // could make different is how commands and scripts reach the data, which the short
 // suite shows in every group; its long cases take the same steps more often. Behind
-// Sentinel stands one server like any other: some cases of each group tell whether it
-// is found.
+// Sentinel stands one server like any other: some cases tell whether it is found.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			stores := on(d.shared(t), 8)
+			stores := on(d.shared(t), 4)
 			switch {
 			case d.name == "standalone" || testbudget.Long():
 				enginetest.Run(t, stores)
 			case d.name == "cluster":
-				enginetest.RunShort(t, stores, 1)
+				short(t, stores, clusterFirst, clusterNth)
 			default:
-				enginetest.RunShort(t, stores, 3)
+				short(t, stores, sentinelFirst, othersNth)
 			}
 		})
 	}
 }
 
 // TestConformanceOnManyPartitions and the test on one partition show that answers
-// do not depend on how data is spread, which some cases of each group are enough
-// for: a question of any kind goes to as many partitions in each of its cases.
+// do not depend on how data is spread, which some cases are enough for: a question
+// of any kind goes to as many partitions in each of its cases.
 func TestConformanceOnManyPartitions(t *testing.T) {
 	t.Parallel()
-	enginetest.RunShort(t, on(shared(t).Server(t).URL(), redis.DefaultPartitions), 3)
+	short(t, on(shared(t).Server(t).URL(), redis.DefaultPartitions), manyFirst, othersNth)
 }
 
 func TestConformanceOnOnePartition(t *testing.T) {
 	t.Parallel()
-	enginetest.RunShort(t, on(shared(t).Server(t).URL(), 1), 3)
+	short(t, on(shared(t).Server(t).URL(), 1), oneFirst, othersNth)
 }
 
 func TestModel(t *testing.T) {
@@ -152,14 +169,25 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestVisitors has a million visitors in a long run only; the embedded engine always
+// has.
 func TestVisitors(t *testing.T) {
 	t.Parallel()
-	enginetest.RunVisitors(t, on(shared(t).Server(t).URL(), 8))
+	visitors := 100_000
+	if testbudget.Long() {
+		visitors = 1_000_000
+	}
+	enginetest.RunVisitors(t, on(shared(t).Server(t).URL(), 8), visitors)
 }
 
+// TestCollegeMsg replays the beginning of the data, and all of it in a long run.
 func TestCollegeMsg(t *testing.T) {
 	t.Parallel()
-	enginetest.RunCollegeMsg(t, on(shared(t).Server(t).URL(), 16), "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
+	live := 10_000
+	if testbudget.Long() {
+		live = 0
+	}
+	enginetest.RunCollegeMsg(t, on(shared(t).Server(t).URL(), 16), live, "../testdata/CollegeMsg.txt.gz", "../testdata/CollegeMsg.expected.json")
 }
 
 func TestTLS(t *testing.T) {
@@ -215,20 +243,22 @@ func (d directory) Open() (rollcall.Engine, error) { return local.Open(d.path, l
 func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.TempDir(), "store")} }
 
 // TestTransfer moves everything to another Redis, to an embedded engine and back.
-// Both stores have as many partitions, as bans of erased users go by them.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	url := shared(t).Server(t).URL()
 	t.Run("redis to redis", func(t *testing.T) {
 		t.Parallel()
-		enginetest.RunTransfer(t, on(url, 8), on(url, 8))
+		enginetest.RunTransfer(t, on(url, 4), on(url, 4))
+		enginetest.RunRoundTrip(t, on(url, 4), on(url, 4))
 	})
 	t.Run("embedded to redis", func(t *testing.T) {
 		t.Parallel()
-		enginetest.RunTransfer(t, embedded, on(url, redis.DefaultPartitions))
+		enginetest.RunTransfer(t, embedded, on(url, 4))
+		enginetest.RunRoundTrip(t, embedded, on(url, redis.DefaultPartitions))
 	})
 	t.Run("redis to embedded", func(t *testing.T) {
 		t.Parallel()
-		enginetest.RunTransfer(t, on(url, redis.DefaultPartitions), embedded)
+		enginetest.RunTransfer(t, on(url, 4), embedded)
+		enginetest.RunRoundTrip(t, on(url, redis.DefaultPartitions), embedded)
 	})
 }

@@ -74,7 +74,7 @@ func TestFailover(t *testing.T) {
 					top := where.start(t)
 					roll := open(t, redis.Options{URL: top.url, Timeout: timeout, Wait: wait})
 					l := load(t, roll)
-					l.until("there is load", func() bool { return l.logins.Load() > 500 })
+					l.until("there is load", func() bool { return l.logins.Load() > 100 })
 
 					began := time.Now()
 					fault.begin(top.master)
@@ -122,15 +122,18 @@ type loader struct {
 	live, kicked []rollcall.SessionRef
 }
 
-// loadEvery is how often a worker of the load begins a session: several tests under
-// load run side by side.
-const loadEvery = 5 * time.Millisecond
+// Workers of the load, and how often each begins a session: several tests under load
+// run side by side.
+const (
+	loadWorkers = 4
+	loadEvery   = 10 * time.Millisecond
+)
 
 func load(t *testing.T, roll *rollcall.Roll) *loader {
 	l := &loader{t: t, roll: roll}
 	l.ctx, l.end = context.WithCancel(t.Context())
 	t.Cleanup(l.stop)
-	for w := range 8 {
+	for w := range loadWorkers {
 		l.work.Go(func() {
 			pace := time.NewTicker(loadEvery)
 			defer pace.Stop()
@@ -205,7 +208,7 @@ func (l *loader) until(what string, holds func() bool) {
 // works reports whether every partition reads and writes.
 func (l *loader) works() bool {
 	var users []string
-	for i := range 2000 { // some in every partition
+	for i := range 600 { // some in every partition
 		users = append(users, fmt.Sprint("probe", i))
 	}
 	return l.roll.Beat(l.t.Context(), users...) == nil && l.roll.Ready(l.t.Context()) == nil

@@ -39,7 +39,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 	s := redistest.Start(t, redistest.Options{})
 	engines := make([]*Engine, 2)
 	for i := range engines {
-		e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: 4})
+		e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: 4, Timeout: time.Minute})
 		require.NoError(t, err)
 		require.NoError(t, e.Configure(t.Context(), rollcall.Settings{Timezone: "UTC", EndedKeep: time.Hour}))
 		t.Cleanup(func() { require.NoError(t, e.Close()) })
@@ -122,7 +122,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 func TestPruningAndChangesDoNotCross(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, redistest.Options{})
-	e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: 4})
+	e, err := Open(t.Context(), Options{URL: s.URL(), Partitions: 4, Timeout: time.Minute})
 	require.NoError(t, err)
 	require.NoError(t, e.Configure(t.Context(), rollcall.Settings{Timezone: "UTC"}))
 	t.Cleanup(func() { require.NoError(t, e.Close()) })

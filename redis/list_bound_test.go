@@ -3,6 +3,7 @@ package redis
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +14,7 @@ import (
 // TestScanIsBounded asks for names among more sessions than a filter looks at.
 func TestScanIsBounded(t *testing.T) {
 	t.Parallel()
-	e, err := Open(t.Context(), Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 4})
+	e, err := Open(t.Context(), Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 4, Timeout: time.Minute})
 	require.NoError(t, err)
 	e.maxCandidates = 100
 	roll, err := rollcall.New(e, rollcall.Options{})
@@ -64,7 +65,7 @@ func TestScanIsBounded(t *testing.T) {
 // TestDeepPages compares pages found by counting with a walk.
 func TestDeepPages(t *testing.T) {
 	t.Parallel()
-	e, err := Open(t.Context(), Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 8})
+	e, err := Open(t.Context(), Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 8, Timeout: time.Minute})
 	require.NoError(t, err)
 	roll, err := rollcall.New(e, rollcall.Options{})
 	require.NoError(t, err)

@@ -346,7 +346,7 @@ type measured struct {
 
 func (m measured) Open() (rollcall.Engine, error) { return Open(m.t.Context(), m.opts) }
 
-// TestNoScriptOfTheSuiteTakesLong runs some cases of each group of the suite, in a
+// TestNoScriptOfTheSuiteTakesLong runs some cases of the suite, in a
 // long run all of them, and looks at each command that they sent.
 func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
 	t.Parallel()
@@ -358,7 +358,7 @@ func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
 	enginetest.RunShort(t, func(t testing.TB) enginetest.Store {
 		n++
 		return measured{t, Options{URL: s.URL(), Prefix: fmt.Sprint("rc:", n), Partitions: 8, Timeout: time.Minute, wrap: m.wrap}}
-	}, nth)
+	}, 0, nth)
 	name, spent := m.costliest()
 	t.Logf("of %d commands, %s took most, %v", m.ran, name, spent)
 	require.Empty(t, m.slow(), "processor time of Redis by command")
