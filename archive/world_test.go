@@ -212,7 +212,9 @@ func (w *world) fill() {
 		}
 		w.mark(user, "staff", w.today(-i%3*10))
 	}
-	_, err := w.runner(nil).Run(context.Background())
+	r := w.runner(nil)
+	r.opts.Batch = 1000 // in few steps: it is the next run that is looked at
+	_, err := r.Run(context.Background())
 	require.NoError(w.t, err)
 	w.requireSettled("after the first run")
 	w.clock.Advance(10 * 24 * time.Hour)
