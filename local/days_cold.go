@@ -8,16 +8,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/coldcache"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
-
-// offloadedListTTL is how long the archive's list of departed days is taken to hold.
-const offloadedListTTL = 10 * time.Second
 
 // offloadedDays is what is known of the days that left. What the archive says of
 // them decides, but the days noted here are all that it need be asked about.
@@ -30,25 +27,8 @@ type offloadedDays struct {
 	moves      atomic.Uint64
 	offloading sync.RWMutex // held for writing while days leave or come back
 
-	list   offloadedList
+	list   enginekit.OffloadedDays
 	months *coldcache.Months
-}
-
-// offloadedList is what the archive said of which days left.
-type offloadedList struct {
-	stale atomic.Uint64 // raised when it has to be read anew
-
-	mu   sync.Mutex // held while the archive is asked
-	asOf uint64     // stale, before it was read
-	read time.Time  // zero for never
-	days map[dayID]bool
-}
-
-// holds reports whether no day left or came back since the list was read.
-func (l *offloadedList) holds() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.asOf == l.stale.Load()
 }
 
 // within returns the noted days of some kinds in a range, in order.
@@ -88,13 +68,6 @@ func (d *offloadedDays) memory() int {
 	return int(d.months.Bytes()) + 32*len(d.days)
 }
 
-func archiveUnavailable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return cutShort(ctx.Err())
-	}
-	return rollcall.ArchiveAway("the archive does not answer, and the question is about days that are there", err)
-}
-
 // offloadedIn returns the days of some kinds in a range that have left. The
 // archive is not asked if none ever did.
 func (e *Engine) offloadedIn(ctx context.Context, kinds []uint8, from, to int32) ([]dayID, error) {
@@ -102,19 +75,13 @@ func (e *Engine) offloadedIn(ctx context.Context, kinds []uint8, from, to int32)
 	if len(noted) == 0 {
 		return nil, nil
 	}
-	if e.settings.Archive == nil {
-		return nil, &rollcall.Error{
-			Code:   rollcall.CodeUnavailable,
-			Detail: "the question is about days that have left for an archive, and none is configured",
-		}
-	}
-	listed, err := e.offloadedFromArchive(ctx)
+	listed, err := e.offloaded.list.List(ctx, e.settings.Archive)
 	if err != nil {
 		return nil, err
 	}
-	out := noted[:0]
+	out, names := noted[:0], e.kinds.all()
 	for _, id := range noted {
-		if listed[id] {
+		if listed[enginekit.KindDay{Kind: names[id.kind], Day: rollcall.Day(id.day)}] {
 			out = append(out, id)
 		} else if err := e.clearOffloaded(id); err != nil {
 			return nil, err
@@ -130,7 +97,7 @@ func (e *Engine) clearOffloaded(id dayID) error {
 		return nil // days are on their way, and this one will be met again
 	}
 	defer e.offloaded.offloading.RUnlock()
-	if !e.offloaded.list.holds() || !e.offloaded.has(id) {
+	if !e.offloaded.list.Holds() || !e.offloaded.has(id) {
 		return nil
 	}
 	here, missing := false, false
@@ -139,10 +106,7 @@ func (e *Engine) clearOffloaded(id dayID) error {
 		here, missing = here || h, missing || m
 	}
 	if missing && !here {
-		return &rollcall.Error{
-			Code:   rollcall.CodeUnavailable,
-			Detail: "the archive does not know of a day that left for it: is it another archive?",
-		}
+		return enginekit.WrongArchive()
 	}
 	if e.store.writable() != nil {
 		return nil
@@ -176,38 +140,6 @@ func (p *partition) firstsOf(id dayID) (here, missing bool) {
 		}
 	}
 	return here, missing
-}
-
-// offloadedFromArchive returns the days that have left by the archive.
-func (e *Engine) offloadedFromArchive(ctx context.Context) (map[dayID]bool, error) {
-	l := &e.offloaded.list
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now, asOf := time.Now(), l.stale.Load()
-	if !l.read.IsZero() && l.asOf == asOf && now.Sub(l.read) <= offloadedListTTL {
-		return l.days, nil
-	}
-	list, err := e.settings.Archive.OffloadedDays(ctx)
-	if err != nil {
-		return nil, archiveUnavailable(ctx, err)
-	}
-	l.days = make(map[dayID]bool, len(list))
-	names := e.kinds.all()
-	for _, d := range list {
-		if k := slices.Index(names, d.Kind); k >= 0 {
-			l.days[dayID{uint8(k), int32(d.Day)}] = true
-		}
-	}
-	l.read, l.asOf = now, asOf
-	return l.days, nil
-}
-
-func cutShort(err error) error {
-	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
-}
-
-func isCutShort(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // coldSets is the sets of departed days that a question is about.
@@ -263,8 +195,8 @@ func (e *Engine) loadMonth(ctx context.Context, kind string, m monthID) (*coldca
 		if err == nil {
 			return month, nil
 		}
-		if mine || ctx.Err() != nil || !isCutShort(err) { // else another question's time was up
-			return nil, archiveUnavailable(ctx, err)
+		if mine || ctx.Err() != nil || !enginekit.IsCutShort(err) { // else another question's time was up
+			return nil, enginekit.ArchiveUnavailable(ctx, err)
 		}
 	}
 }
@@ -274,7 +206,7 @@ func (e *Engine) loadMonth(ctx context.Context, kind string, m monthID) (*coldca
 func (e *Engine) fillMonth(ctx context.Context, kind string, m monthID, into *coldcache.Month) error {
 	err := e.settings.Archive.Each(ctx, kind, m.month, func(row rollcall.MonthMap) error {
 		if err := ctx.Err(); err != nil {
-			return cutShort(err)
+			return enginekit.CutShort(err)
 		}
 		p := e.partitionOf(row.User)
 		p.mu.RLock()
@@ -289,7 +221,7 @@ func (e *Engine) fillMonth(ctx context.Context, kind string, m monthID, into *co
 		return nil
 	})
 	if err != nil && ctx.Err() != nil {
-		return cutShort(ctx.Err())
+		return enginekit.CutShort(ctx.Err())
 	}
 	return err
 }

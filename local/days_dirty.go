@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // monthID names the maps of the users of a kind in a month.
@@ -119,7 +120,7 @@ func (e *Engine) listDirty(ctx context.Context, cursor string, limit int) ([]rol
 		}
 		for ; at.part < len(e.parts); at.part, at.number = at.part+1, 0 {
 			if err := ctx.Err(); err != nil {
-				return nil, "", cutShort(err)
+				return nil, "", enginekit.CutShort(err)
 			}
 			var more bool
 			if out, more = e.parts[at.part].dirtyFrom(out, &at, kinds[m.kind], limit); more {
@@ -187,7 +188,7 @@ func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (unse
 			continue
 		}
 		if err = ctx.Err(); err != nil {
-			err = cutShort(err)
+			err = enginekit.CutShort(err)
 			break
 		}
 		u, left, serr := e.parts[i].clearDirty(some)

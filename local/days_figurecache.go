@@ -2,24 +2,20 @@ package local
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // allKinds stands for all kinds together where figures are kept.
 const allKinds = math.MaxUint8
-
-// longestMAU is how many days the longest month of a figure has.
-const longestMAU = 31
 
 // maxCachedFigures bounds the figures that are kept in memory without being stored:
 // more days than 100 years of 7 kinds.
@@ -112,7 +108,7 @@ func (c *figureCache) invalidate(b *pebble.Batch, id dayID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.invalidations++
-	for day := id.day; day < id.day+longestMAU; day++ {
+	for day := id.day; day < id.day+enginekit.LongestMAU; day++ {
 		for _, kind := range [...]uint8{id.kind, allKinds} {
 			if err := c.makeStale(b, dayID{kind, day}); err != nil {
 				return err
@@ -214,7 +210,7 @@ func (e *Engine) firstOpenDay() int32 {
 		now = max(now, p.clock)
 		p.mu.RUnlock()
 	}
-	today := int32(rollcall.DayOf(timeOf(now), e.zone()))
+	today := int32(rollcall.DayOf(enginekit.TimeOf(now), e.zone()))
 	for {
 		old := e.figureCache.firstOpenDay.Load()
 		if old >= today || e.figureCache.firstOpenDay.CompareAndSwap(old, today) {
@@ -249,14 +245,13 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 	if !ok {
 		return out, nil
 	}
-	from, to := int32(q.Range.From), int32(q.Range.To)
-	s := seriesReader{e: e, kind: q.Kind, kept: kind, mau: mauOf[q.MAU], today: e.firstOpenDay(), out: out}
-	found, stale, asOf := e.figureCache.lookup(kind, from, to, s.mau)
+	s := seriesReader{e: e, kind: q.Kind, kept: kind, mau: enginekit.MAUs[q.MAU], today: e.firstOpenDay(), out: out}
+	found, stale, asOf := e.figureCache.lookup(kind, int32(q.Range.From), int32(q.Range.To), s.mau)
 	s.asOf = asOf
 	for day, p := range found {
 		s.enter(day, p)
 	}
-	for _, r := range gaps(found, from, to, longestMAU) {
+	for _, r := range enginekit.Gaps(q.Range, enginekit.LongestMAU, in(found)) {
 		if err := s.count(ctx, r, found, stale); err != nil {
 			return nil, err
 		}
@@ -264,9 +259,13 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 	return out, nil
 }
 
-// archivePatience is how long the archive is waited for when figures are asked
-// for that are known but for marks that changed since.
-const archivePatience = 2 * time.Second
+// in returns a function that tells whether the figures of a day are among some.
+func in(some map[int32]dayset.Point) func(rollcall.Day) bool {
+	return func(day rollcall.Day) bool {
+		_, ok := some[int32(day)]
+		return ok
+	}
+}
 
 // seriesReader counts the figures of a series that are not kept.
 type seriesReader struct {
@@ -287,10 +286,10 @@ func (s *seriesReader) enter(day int32, p dayset.Point) {
 // count counts the figures of a range of days. If the archive does not answer in
 // time, those that are stale are taken as they are, and others counted by
 // themselves.
-func (s *seriesReader) count(ctx context.Context, r [2]int32, found, stale map[int32]dayset.Point) error {
+func (s *seriesReader) count(ctx context.Context, r rollcall.DayRange, found, stale map[int32]dayset.Point) error {
 	// Without anything to fall back on, the question waits as long as it may.
 	fallback := make(map[int32]dayset.Point)
-	for day := r[0]; day <= r[1]; day++ {
+	for day := int32(r.From); day <= int32(r.To); day++ {
 		if p, ok := stale[day]; ok {
 			fallback[day] = p
 		}
@@ -298,10 +297,8 @@ func (s *seriesReader) count(ctx context.Context, r [2]int32, found, stale map[i
 	if len(fallback) == 0 {
 		return s.countAll(ctx, r)
 	}
-	patient, stop := context.WithTimeout(ctx, archivePatience)
-	defer stop()
-	err := s.countAll(patient, r)
-	if err == nil || ctx.Err() != nil || !errors.Is(err, rollcall.ErrArchiveAway) && patient.Err() == nil {
+	away, err := enginekit.Patiently(ctx, func(ctx context.Context) error { return s.countAll(ctx, r) })
+	if err != nil || !away {
 		return err
 	}
 
@@ -310,7 +307,7 @@ func (s *seriesReader) count(ctx context.Context, r [2]int32, found, stale map[i
 		s.out[day-int32(s.out[0].Day)].Stale = true
 	}
 	maps.Copy(fallback, found)
-	for _, rest := range gaps(fallback, r[0], r[1], 2) {
+	for _, rest := range enginekit.Gaps(r, 2, in(fallback)) {
 		if err := s.countAll(ctx, rest); err != nil {
 			return err
 		}
@@ -320,42 +317,27 @@ func (s *seriesReader) count(ctx context.Context, r [2]int32, found, stale map[i
 
 // countAll counts the figures of a range of days and keeps those of days that are
 // over.
-func (s *seriesReader) countAll(ctx context.Context, r [2]int32) error {
-	figures, far, err := s.e.figures(ctx, s.kind, r[0], r[1], s.mau, false)
+func (s *seriesReader) countAll(ctx context.Context, r rollcall.DayRange) error {
+	from, to := int32(r.From), int32(r.To)
+	figures, far, err := s.e.figures(ctx, s.kind, from, to, s.mau, false)
 	if err != nil {
 		return err
 	}
 	for i := range figures {
-		s.enter(r[0]+int32(i), figures[i].point(s.mau))
+		s.enter(from+int32(i), figures[i].point(s.mau))
 	}
-	over := figures[:max(0, min(len(figures), int(s.today-r[0])))]
+	over := figures[:max(0, min(len(figures), int(s.today-from)))]
 	if refused := s.e.store.writable(); refused == nil { // else they are counted again
-		_, err = s.e.figureCache.put(s.e.store, s.asOf, s.kept, r[0], over, far)
+		_, err = s.e.figureCache.put(s.e.store, s.asOf, s.kept, from, over, far)
 	}
 	return err
-}
-
-// gaps returns the ranges of days of which nothing was found, those together that
-// are less than so many days apart: one reading of sets serves them.
-func gaps(found map[int32]dayset.Point, from, to, apart int32) (out [][2]int32) {
-	for day := from; day <= to; day++ {
-		if _, ok := found[day]; ok {
-			continue
-		}
-		if n := len(out); n > 0 && day-out[n-1][1] < apart {
-			out[n-1][1] = day
-		} else {
-			out = append(out, [2]int32{day, day})
-		}
-	}
-	return out
 }
 
 // figures makes the figures of a range of days from the sets: with one kind of
 // month, or with all if asked or if sets had to be read back, which far tells.
 func (e *Engine) figures(ctx context.Context, kind string, from, to int32, mau dayset.MAU, whole bool) (out []dayFigures, far bool, err error) {
 	var points [3][]dayset.Point
-	err = e.eachDays(ctx, kind, from-longestMAU+1, to, func() { points = [3][]dayset.Point{} }, func(_ *partition, v dayView) {
+	err = e.eachDays(ctx, kind, from-enginekit.LongestMAU+1, to, func() { points = [3][]dayset.Point{} }, func(_ *partition, v dayView) {
 		far = v.back != nil
 		for m := range points {
 			if whole || far || dayset.MAU(m) == mau {
@@ -408,7 +390,7 @@ func (e *Engine) finalizeDaysOf(ctx context.Context, kind string, first, last in
 	today := e.firstOpenDay()
 	_, _, asOf := e.figureCache.lookup(kept, 1, 0, 0)
 	from, to := int32(math.MaxInt32), int32(math.MinInt32)
-	for d := first; d < min(last+longestMAU, today); d++ {
+	for d := first; d < min(last+enginekit.LongestMAU, today); d++ {
 		if !e.figureCache.complete(dayID{kept, d}) {
 			from, to = min(from, d), d
 		}

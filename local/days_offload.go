@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 var _ rollcall.Locator = (*Engine)(nil)
@@ -22,7 +23,7 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 	users := make(map[dayID]int)
 	for _, p := range e.parts {
 		if err := ctx.Err(); err != nil {
-			return nil, cutShort(err)
+			return nil, enginekit.CutShort(err)
 		}
 		p.mu.RLock()
 		for id, set := range p.days.sets {
@@ -95,13 +96,13 @@ func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (us
 	e.offloaded.offloading.Lock()
 	defer e.offloaded.offloading.Unlock()
 	// What is read back from now on has all that leaves: it is in the archive.
-	e.offloaded.list.stale.Add(1)
+	e.offloaded.list.Outdate()
 	e.forgetMonths(map[monthID]bool{id.month(): true})
 	left = true
 	var units []*tx
 	for _, p := range e.parts {
 		if err = ctx.Err(); err != nil {
-			err = cutShort(err)
+			err = enginekit.CutShort(err)
 			break
 		}
 		u, n, gone, perr := p.offload(id)
@@ -168,14 +169,14 @@ func (e *Engine) Restore(ctx context.Context, maps []rollcall.MonthMap) error {
 	defer leave()
 	e.offloaded.offloading.Lock()
 	defer e.offloaded.offloading.Unlock()
-	e.offloaded.list.stale.Add(1)
+	e.offloaded.list.Outdate()
 	var units []*tx
 	for i, some := range e.markBatches(marks) {
 		if len(some.marks) == 0 {
 			continue
 		}
 		if err = ctx.Err(); err != nil {
-			err = cutShort(err)
+			err = enginekit.CutShort(err)
 			break
 		}
 		var u *tx
@@ -218,7 +219,7 @@ func (e *Engine) Announce(_ context.Context, at time.Time, run rollcall.ArchiveR
 	p := e.parts[announcer]
 	p.mu.Lock()
 	u := p.newTx()
-	ev := run.Event(timeOf(p.advance(now)))
+	ev := run.Event(enginekit.TimeOf(p.advance(now)))
 	u.event(ev.Type, ev.At.UnixMilli(), "", ev)
 	err = u.apply()
 	p.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
@@ -71,14 +72,13 @@ func (p *partition) unmarkAll(ctx context.Context, now int64, s markBatch) (*tx,
 
 // archivedDays asks the archive for the departed days of a user of a kind.
 func (e *Engine) archivedDays(ctx context.Context, who userKind) ([]int32, error) {
-	const first, last = 197001, 999912
-	days, err := e.offloadedIn(ctx, []uint8{who.kind}, int32(rollcall.Month(first).Day(1)), int32(rollcall.Month(last).Day(31)))
+	days, err := e.offloadedIn(ctx, []uint8{who.kind}, int32(enginekit.FirstMonth.Day(1)), int32(enginekit.LastMonth.Day(31)))
 	if err != nil || len(days) == 0 {
 		return []int32{}, err
 	}
-	rows, err := e.settings.Archive.User(ctx, who.user, e.kinds.all()[who.kind], first, last)
+	rows, err := e.settings.Archive.User(ctx, who.user, e.kinds.all()[who.kind], enginekit.FirstMonth, enginekit.LastMonth)
 	if err != nil {
-		return nil, archiveUnavailable(ctx, err)
+		return nil, enginekit.ArchiveUnavailable(ctx, err)
 	}
 	out := []int32{}
 	for _, row := range rows {
@@ -97,7 +97,7 @@ func (p *partition) unmark(now int64, s markBatch, known *archived) (*tx, []*rol
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
-	if asOf := p.eng.offloaded.moves.Load() + p.eng.offloaded.list.stale.Load(); known.days == nil || asOf != known.asOf {
+	if asOf := p.eng.offloaded.moves.Load() + p.eng.offloaded.list.Version(); known.days == nil || asOf != known.asOf {
 		*known = archived{make(map[userKind][]int32), asOf}
 	}
 	u := p.newTx()
@@ -159,7 +159,7 @@ func (p *partition) unmarkArchived(u *tx, asked []packedMark) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	p.eng.offloaded.list.stale.Add(1)
+	p.eng.offloaded.list.Outdate()
 	p.eng.forgetMonths(stale)
 	for _, id := range slices.Compact(days) {
 		if err := p.eng.figureCache.invalidate(u.batch, id); err != nil {

@@ -2,38 +2,17 @@ package local
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
-
-// audience says who an event is for: of an invisible user the public sees
-// nothing, and turning invisible looks like going offline to the public alone.
-type audience uint8
-
-const (
-	forAll audience = iota
-	forTruth
-	forPublic
-)
-
-func (a audience) shows(v rollcall.Viewer) bool {
-	switch a {
-	case forTruth:
-		return v == rollcall.ViewerAdmin
-	case forPublic:
-		return v == rollcall.ViewerPublic
-	default:
-		return true
-	}
-}
 
 // event is an event as it is stored: rollcall's, its place in the log, and who
 // may see it.
 type event struct {
 	rollcall.Event
 	seq uint64
-	aud audience
+	aud enginekit.Audience
 }
 
 // family is the log the event is kept in.
@@ -42,12 +21,6 @@ func (e *event) family() int {
 		return presenceFamily
 	}
 	return sessionFamily
-}
-
-var eventTypes = [...]rollcall.EventType{
-	rollcall.SessionStarted, rollcall.SessionEnded, rollcall.UserOnline, rollcall.UserOffline,
-	rollcall.UserBanned, rollcall.UserUnbanned, rollcall.UserErased,
-	rollcall.ArchiveCompleted, rollcall.ArchiveFailed,
 }
 
 func encodeEvent(e event) []byte {
@@ -69,19 +42,19 @@ func encodeEvent(e event) []byte {
 // eventsPerRecord bounds a stored run of presence events.
 const eventsPerRecord = 256
 
-func eventHead(typ rollcall.EventType, aud audience) byte {
-	return byte(slices.Index(eventTypes[:], typ))<<2 | byte(aud)
+func eventHead(typ rollcall.EventType, aud enginekit.Audience) byte {
+	return enginekit.NumberOfEventType(typ)<<2 | byte(aud)
 }
 
 func decodeEvent(b []byte) (event, error) {
 	r := reader{b: b}
 	head := r.u8()
-	e := event{aud: audience(head & 3)}
-	if int(head>>2) >= len(eventTypes) {
+	e := event{aud: enginekit.Audience(head & 3)}
+	var ok bool
+	if e.Type, ok = enginekit.EventTypeOf(head >> 2); !ok {
 		return e, errDamaged
 	}
-	e.Type = eventTypes[head>>2]
-	e.At, e.User = timeOf(r.int()), r.string()
+	e.At, e.User = enginekit.TimeOf(r.int()), r.string()
 	if id := r.bytes(); len(id) > 0 {
 		copy(e.Session[:], id)
 	}

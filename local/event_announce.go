@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
@@ -49,7 +50,7 @@ type waitingEvent struct {
 	at      int64
 	n       uint32
 	offline bool
-	aud     audience
+	aud     enginekit.Audience
 }
 
 // maxWaiting events of a partition wait at most; then it is flushed early.
@@ -97,11 +98,11 @@ func (p *partition) queueEvent(e waitingEvent) {
 }
 
 // audience says who is told of a user's coming and going.
-func (p *partition) audience(n uint32) audience {
+func (p *partition) audience(n uint32) enginekit.Audience {
 	if p.users.invisible.Contains(n) {
-		return forTruth
+		return enginekit.ForAdmin
 	}
-	return forAll
+	return enginekit.ForAll
 }
 
 // event makes the event of one that waited.
@@ -110,7 +111,7 @@ func (p *partition) event(w waitingEvent) event {
 	if w.offline {
 		typ = rollcall.UserOffline
 	}
-	return event{Event: rollcall.Event{Type: typ, At: timeOf(w.at), User: p.dir.ID(w.n)}, aud: w.aud}
+	return event{Event: rollcall.Event{Type: typ, At: enginekit.TimeOf(w.at), User: p.dir.ID(w.n)}, aud: w.aud}
 }
 
 // presence appends a change of a user to the unit.
@@ -138,7 +139,7 @@ func (u *tx) appendOverdue(n uint32, now int64) (online bool, err error) {
 			return
 		}
 		at, cause := s.deadline(slot)
-		session := s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
+		session := s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
 		err = cmp.Or(err, u.end(&session, s.token.Get(slot)))
 		u.overdue = append(u.overdue, slot)
 	})

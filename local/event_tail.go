@@ -90,7 +90,7 @@ func (l *eventLog) read(ctx context.Context, first, last uint64, limit int, v ro
 	}
 	out := make([]rollcall.Event, 0, len(found))
 	for _, e := range found {
-		if e.aud.shows(v) {
+		if e.aud.Shows(v) {
 			e.ID = l.id(e.seq)
 			out = append(out, e.Event)
 		}

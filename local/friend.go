@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
 	"github.com/rollcall/rollcall/internal/column"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // friendTable holds the friend list of every user as one cell: 4 bytes of ref
@@ -221,7 +222,7 @@ func merged(list []edge, refs []ref, friends []rollcall.Friend, now int64) ([]ed
 		place[e.friend] = i
 	}
 	for i, r := range refs {
-		since := msOf(friends[i].Since)
+		since := enginekit.Milliseconds(friends[i].Since)
 		j, had := place[r]
 		switch {
 		case had && since != 0:
@@ -324,10 +325,10 @@ func (e *Engine) friendPage(at time.Time, q rollcall.FriendQuery, onlineOnly boo
 	}
 	all := e.friendsOf(now, &q, onlineOnly)
 	byPlace := func(a, b rollcall.FriendStatus) int {
-		return strings.Compare(friendPlace(q.Sort, a), friendPlace(q.Sort, b))
+		return strings.Compare(enginekit.FriendPlace(q.Sort, a), enginekit.FriendPlace(q.Sort, b))
 	}
 	slices.SortFunc(all, byPlace)
-	return pageOf(all, q.Page, func(f rollcall.FriendStatus) string { return friendPlace(q.Sort, f) }), nil
+	return enginekit.PageOf(all, q.Page, func(f rollcall.FriendStatus) string { return enginekit.FriendPlace(q.Sort, f) }), nil
 }
 
 // friendsOf reads the list and the presence of everyone on it, at one instant.
@@ -349,17 +350,8 @@ func (e *Engine) friendsOf(at int64, q *rollcall.FriendQuery, onlineOnly bool) [
 			continue
 		}
 		out = append(out, rollcall.FriendStatus{
-			User: fp.dir.ID(fn), Since: timeOf(x.since), Online: online, LastSeen: timeOfSec(last),
+			User: fp.dir.ID(fn), Since: enginekit.TimeOf(x.since), Online: online, LastSeen: enginekit.TimeOfSecond(last),
 		})
 	}
 	return out
-}
-
-// friendPlace orders friends: by the sort's time, then user as text.
-func friendPlace(sort rollcall.FriendSort, f rollcall.FriendStatus) string {
-	at := uint64(f.Since.UnixMilli())
-	if sort == rollcall.FriendsByLastSeen {
-		at = ^uint64(f.LastSeen.Unix())
-	}
-	return string(binary.BigEndian.AppendUint64(nil, at)) + f.User
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/intern"
 )
 
@@ -111,10 +112,10 @@ func (s *sessions) indexed(f *rollcall.SessionFilter) *roaring.Bitmap {
 		}
 		from, to := uint64(0), uint64(s.order.Len())
 		if !f.LoginAfter.IsZero() {
-			from = uint64(s.order.LowerBound(ceilMs(f.LoginAfter)))
+			from = uint64(s.order.LowerBound(enginekit.CeilMilliseconds(f.LoginAfter)))
 		}
 		if !f.LoginBefore.IsZero() {
-			to = uint64(s.order.LowerBound(ceilMs(f.LoginBefore)))
+			to = uint64(s.order.LowerBound(enginekit.CeilMilliseconds(f.LoginBefore)))
 		}
 		some.RemoveRange(0, from)
 		some.RemoveRange(to, uint64(noPos))

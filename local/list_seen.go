@@ -2,50 +2,18 @@ package local
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"slices"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// seenAt is a session's place in the order of last signs of life.
+// seenAt is a session's place in the order of last signs of life, and where it is.
 type seenAt struct {
-	at   int64
-	id   rollcall.SessionID
+	enginekit.SessionSeen
 	part int
 	slot uint32
-}
-
-func (a seenAt) compare(b seenAt) int {
-	if a.at != b.at {
-		if a.at > b.at {
-			return -1
-		}
-		return 1
-	}
-	return bytes.Compare(b.id[:], a.id[:])
-}
-
-// seenCursor is where a walk by last sign of life stands: the instant it began,
-// past which it looks at nothing, and the last session it returned.
-type seenCursor struct {
-	began int64
-	after seenAt
-}
-
-func (c seenCursor) encode() string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(c.began))
-	b = binary.BigEndian.AppendUint64(b, uint64(c.after.at))
-	return string(append(b, c.after.id[:]...))
-}
-
-func decodeSeenCursor(s string) seenCursor {
-	b := []byte(s) // authenticated: its form is ours
-	return seenCursor{
-		began: int64(binary.BigEndian.Uint64(b)),
-		after: seenAt{at: int64(binary.BigEndian.Uint64(b[8:])), id: rollcall.SessionID(b[16:])},
-	}
 }
 
 // bySeen answers with the most recently seen first. The queues of deadlines are
@@ -56,18 +24,19 @@ func (l *listing) bySeen(now int64) (rollcall.Page[rollcall.Session], error) {
 	if limit == 0 {
 		return page, nil
 	}
-	cursor := seenCursor{began: max(now, l.clock()), after: seenAt{at: math.MaxInt64}}
+	cursor := enginekit.SeenCursor{Began: max(now, l.clock()), After: enginekit.SessionSeen{At: math.MaxInt64}}
 	skip := max(0, l.q.Page.Number-1) * limit
 	if l.q.Page.Cursor != "" {
-		cursor, skip = decodeSeenCursor(l.q.Page.Cursor), 0
+		cursor, skip = enginekit.DecodeSeenCursor(l.q.Page.Cursor), 0
 	}
-	w := l.newSeenWalk(min(cursor.began, cursor.after.at))
+	after := cursor.After
+	w := l.newSeenWalk(min(cursor.Began, cursor.After.At))
 	for len(page.Items) < limit {
 		next, ok := w.next()
 		if !ok {
 			return page, nil
 		}
-		if l.q.Page.Cursor != "" && next.compare(decodeSeenCursor(l.q.Page.Cursor).after) <= 0 {
+		if !after.Before(next.SessionSeen) {
 			continue
 		}
 		if skip > 0 {
@@ -75,10 +44,10 @@ func (l *listing) bySeen(now int64) (rollcall.Page[rollcall.Session], error) {
 			continue
 		}
 		page.Items = append(page.Items, l.parts[next.part].s.session(next.slot))
-		cursor.after = next
+		cursor.After = next.SessionSeen
 	}
 	if _, more := w.next(); more {
-		page.Next = cursor.encode()
+		page.Next = cursor.Encode()
 	}
 	return page, nil
 }
@@ -156,10 +125,10 @@ func (w *seenWalk) fill() bool {
 			q.left--
 			m := &w.l.parts[q.part]
 			_, slot := m.s.classes.list[q.class].queue.At(q.left)
-			w.batch = append(w.batch, seenAt{at, m.s.id(slot), q.part, slot})
+			w.batch = append(w.batch, seenAt{enginekit.SessionSeen{At: at, ID: m.s.id(slot)}, q.part, slot})
 		}
 	}
-	slices.SortFunc(w.batch, seenAt.compare)
+	slices.SortFunc(w.batch, func(a, b seenAt) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	w.batch = slices.Compact(w.batch)
 	return true
 }

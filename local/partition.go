@@ -12,6 +12,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/column"
 	"github.com/rollcall/rollcall/internal/directory"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/journal"
 	"github.com/rollcall/rollcall/internal/recency"
 )
@@ -286,11 +287,11 @@ func (u *tx) drop(err error) error {
 
 // event appends an event to the unit, for the eyes that may see its user.
 func (u *tx) event(typ rollcall.EventType, at int64, user string, e rollcall.Event) {
-	e.Type, e.At, e.User = typ, timeOf(at), user
+	e.Type, e.At, e.User = typ, enginekit.TimeOf(at), user
 	out := event{Event: e}
 	if !u.p.users.invisible.IsEmpty() {
 		if n, ok := u.p.find(user); ok && u.p.users.invisible.Contains(n) {
-			out.aud = forTruth
+			out.aud = enginekit.ForAdmin
 		}
 	}
 	u.events = append(u.events, out)

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
@@ -283,7 +284,7 @@ func (e *Engine) Status(_ context.Context, at time.Time, window time.Duration, u
 			continue
 		}
 		online, last := p.lastSeen(n, now, window, v)
-		out[i].Online, out[i].LastSeen = online, timeOfSec(last)
+		out[i].Online, out[i].LastSeen = online, enginekit.TimeOfSecond(last)
 		if v == rollcall.ViewerAdmin || !p.users.invisible.Contains(n) {
 			out[i].Sessions = p.sessions.count(n, now)
 		}
@@ -304,3 +305,7 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 	}
 	return n, err
 }
+
+// secOf returns the whole second of an instant in milliseconds, as presence
+// counts it; an instant before 1970 is 0, which means never.
+func secOf(ms int64) uint32 { return uint32(max(0, ms/1000)) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Lists of users by last sight: seconds descend; within one, users come by
@@ -121,7 +122,7 @@ func (l *seenList) take(p *partition, sec, first uint32) bool {
 		if len(l.out.Items) == l.request.Limit {
 			return false
 		}
-		l.out.Items = append(l.out.Items, rollcall.Seen{User: p.dir.ID(n), LastSeen: timeOfSec(sec)})
+		l.out.Items = append(l.out.Items, rollcall.Seen{User: p.dir.ID(n), LastSeen: enginekit.TimeOfSecond(sec)})
 		if len(l.out.Items) == l.request.Limit {
 			l.cursor.sec, l.cursor.at, l.behind = sec, p.ref(n), false
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // setBack sets back what lies in the future, if the store knows a time more than
@@ -45,7 +46,7 @@ func (r *repair) setBack() error {
 	if err := b.beats(); err != nil {
 		return err
 	}
-	r.tellAhead(b, timeOf(c.latest))
+	r.tellAhead(b, enginekit.TimeOf(c.latest))
 	return r.mend.flush()
 }
 
@@ -69,7 +70,7 @@ func (b *backSetter) todayIs() int32 {
 			zone = loaded
 		}
 	}
-	return int32(rollcall.DayOf(timeOf(b.now), zone))
+	return int32(rollcall.DayOf(enginekit.TimeOf(b.now), zone))
 }
 
 func (b *backSetter) put(k key, v []byte) {
@@ -145,10 +146,10 @@ func (b *backSetter) session(k, v []byte) {
 	case id.Time().UnixMilli() > b.now:
 		b.dropRecord(k, "ended sessions that began in the future", 1)
 	case st.SeenAt.UnixMilli() > b.now || st.putOff > b.now+st.idle || st.End != nil && st.End.At.UnixMilli() > b.now:
-		st.SeenAt = timeOf(min(st.SeenAt.UnixMilli(), b.now))
+		st.SeenAt = enginekit.TimeOf(min(st.SeenAt.UnixMilli(), b.now))
 		st.putOff = min(st.putOff, b.now+st.idle)
 		if st.End != nil {
-			st.End.At = timeOf(min(st.End.At.UnixMilli(), b.now))
+			st.End.At = enginekit.TimeOf(min(st.End.At.UnixMilli(), b.now))
 		}
 		b.put(k, st.encode(nil))
 	}
@@ -256,7 +257,7 @@ func (b *backSetter) beats() error {
 // as long from now on.
 func (b *backSetter) instant(k, v []byte) {
 	later := func(t time.Time) bool { return t.UnixMilli() > b.now }
-	now := timeOf(b.now)
+	now := enginekit.TimeOf(b.now)
 	switch k[0] {
 	case tabBan:
 		if ban, err := decodeBan(rollcall.BanKey(k[2:]), v); err == nil && later(ban.At) {
@@ -311,7 +312,7 @@ func (b *backSetter) events(k, v []byte) {
 	}
 	w := writer{}
 	for _, e := range events {
-		e.At = timeOf(min(e.At.UnixMilli(), b.now))
+		e.At = enginekit.TimeOf(min(e.At.UnixMilli(), b.now))
 		if family == sessionFamily {
 			w.raw(encodeEvent(e))
 		} else {

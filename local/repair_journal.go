@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/journal"
 )
 
@@ -70,7 +71,7 @@ func (r *repair) salvage(fn func(n uint64, record []byte, behind bool) error) (j
 // stampOf notes the sign of life that a record brings: when it was written.
 func stampOf(k, v []byte, at *time.Time) {
 	if string(k) == string(metaKey(metaStamp)) && len(v) == 8 {
-		*at = timeOf(int64(be64(v)))
+		*at = enginekit.TimeOf(int64(be64(v)))
 	}
 }
 
@@ -199,7 +200,7 @@ func (r *repair) endSessions() error {
 		}
 		n++
 		st.End = &rollcall.End{
-			At: timeOf(max(r.mend.now, st.SeenAt.UnixMilli())), Cause: rollcall.CauseKicked,
+			At: enginekit.TimeOf(max(r.mend.now, st.SeenAt.UnixMilli())), Cause: rollcall.CauseKicked,
 			Reason: "the data was damaged and repaired", Actor: "rollcall check --repair",
 		}
 		r.mend.do(func(b *pebble.Batch) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // namedUsers are told of a loss by name.
@@ -118,7 +119,7 @@ func (r *repair) hiddenByEvents() (map[string]bool, error) {
 			for _, e := range events {
 				if e.User != "" && e.seq >= at[e.User] {
 					at[e.User] = e.seq
-					hidden[e.User] = e.aud == forTruth || e.aud == forPublic && e.Type == rollcall.UserOffline
+					hidden[e.User] = e.aud == enginekit.ForAdmin || e.aud == enginekit.ForPublic && e.Type == rollcall.UserOffline
 				}
 			}
 			return nil

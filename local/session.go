@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
 	"github.com/rollcall/rollcall/internal/column"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/intern"
 	"github.com/rollcall/rollcall/internal/order"
 )
@@ -153,7 +154,7 @@ func (s *sessions) login(slot uint32) int64 { return s.order.Key(s.pos.Get(slot)
 
 // id composes a session's id.
 func (s *sessions) id(slot uint32) rollcall.SessionID {
-	return rollcall.NewSessionID(timeOf(s.login(slot)), s.p.dir.ID(s.user.Get(slot)), s.random.Get(slot))
+	return rollcall.NewSessionID(enginekit.TimeOf(s.login(slot)), s.p.dir.ID(s.user.Get(slot)), s.random.Get(slot))
 }
 
 // session returns all of a session.
@@ -164,12 +165,12 @@ func (s *sessions) session(slot uint32) rollcall.Session {
 		App:     s.values.String(s.app.Get(slot)),
 		Device:  s.values.String(s.device.Get(slot)),
 		IP:      s.addr(slot),
-		LoginAt: timeOf(s.login(slot)),
-		SeenAt:  timeOf(s.seen.Get(slot)),
-		EndsAt:  timeOrZero(s.endsAt(slot)),
+		LoginAt: enginekit.TimeOf(s.login(slot)),
+		SeenAt:  enginekit.TimeOf(s.seen.Get(slot)),
+		EndsAt:  enginekit.TimeOrZero(s.endsAt(slot)),
 	}
 	out.ID = rollcall.NewSessionID(out.LoginAt, out.User, s.random.Get(slot))
-	out.ExpiresAt = timeOf(s.expires(slot))
+	out.ExpiresAt = enginekit.TimeOf(s.expires(slot))
 	s.readText(slot, &out)
 	return out
 }
@@ -202,7 +203,7 @@ func (s *sessions) newID(now int64, user string, random uint64) rollcall.Session
 	if now == s.lastLogin && random <= s.lastRandom {
 		random = s.lastRandom + 1 + random&0xffff
 	}
-	return rollcall.NewSessionID(timeOf(now), user, random)
+	return rollcall.NewSessionID(enginekit.TimeOf(now), user, random)
 }
 
 // nextSlot returns the slot the next session will take.

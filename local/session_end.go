@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // named bounds how many ended sessions an answer names.
@@ -72,7 +73,7 @@ func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollc
 		return nil, u.drop(err)
 	}
 	for _, x := range chosen {
-		end := rollcall.End{At: timeOf(now), Cause: x.cause, Reason: x.reason, Actor: x.actor}
+		end := rollcall.End{At: enginekit.TimeOf(now), Cause: x.cause, Reason: x.reason, Actor: x.actor}
 		session := s.ended(x.slot, end)
 		if err := u.end(&session, s.token.Get(x.slot)); err != nil {
 			return nil, u.drop(err)
@@ -213,7 +214,7 @@ func (p *partition) reap(u *tx, until int64) (n int, err error) {
 		if at > until {
 			break
 		}
-		session := s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
+		session := s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
 		if err := u.takeWaiting(s.user.Get(slot)); err != nil {
 			return 0, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // loginTx is a login on its way through Begin.
@@ -86,7 +87,7 @@ func (b *loginTx) run() (rollcall.StartResult, error) {
 	}
 	ends := make([]rollcall.Session, len(b.evict))
 	for i, slot := range b.evict {
-		ends[i] = b.p.sessions.ended(slot, rollcall.End{At: timeOf(b.now), Cause: rollcall.CauseReplaced})
+		ends[i] = b.p.sessions.ended(slot, rollcall.End{At: enginekit.TimeOf(b.now), Cause: rollcall.CauseReplaced})
 		if err := b.u.end(&ends[i], b.p.sessions.token.Get(slot)); err != nil {
 			return out, err
 		}
@@ -135,7 +136,7 @@ func (b *loginTx) prepare() error {
 	}
 	b.new.Session = b.in.Session
 	b.new.ID = s.newID(b.now, b.in.Session.User, b.in.Random)
-	b.new.LoginAt, b.new.SeenAt = timeOf(b.now), timeOf(b.now)
+	b.new.LoginAt, b.new.SeenAt = enginekit.TimeOf(b.now), enginekit.TimeOf(b.now)
 	b.new.slot = s.nextSlot()
 	b.new.token = tokenKeyOf(b.in.Token)
 	batch := b.u.batch
@@ -242,7 +243,7 @@ func (b *loginTx) retried() (rollcall.StartResult, error) {
 	out.Session, err = b.p.lookup(rollcall.Ref{ID: id}, b.now)
 	switch {
 	case rollcall.CodeOf(err) == rollcall.CodeNotFound: // it had ended, and then its user was erased
-		return out, rollcall.SessionEndedError(&rollcall.End{At: timeOf(b.now), Cause: rollcall.CauseErased})
+		return out, rollcall.SessionEndedError(&rollcall.End{At: enginekit.TimeOf(b.now), Cause: rollcall.CauseErased})
 	case err == nil && out.Session.End != nil:
 		return out, rollcall.SessionEndedError(out.Session.End)
 	}

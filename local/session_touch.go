@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // home returns the partition a session is in.
@@ -74,7 +75,7 @@ func (p *partition) touch(at int64, refs []rollcall.Ref, which []int, policies *
 			}
 		}
 		if at, cause := s.deadline(slot); at <= now { // the policy's lifetime has passed
-			out[i].Session = s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
+			out[i].Session = s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
 			continue
 		}
 		out[i] = rollcall.Touched{Live: true, Session: after}
@@ -95,7 +96,7 @@ func (p *partition) lookup(r rollcall.Ref, now int64) (rollcall.Session, error) 
 		if now >= at+ms(p.eng.settings.EndedKeep) {
 			return rollcall.Session{}, rollcall.NotFound("session")
 		}
-		return s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause}), nil
+		return s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause}), nil
 	}
 	return p.lookupEnded(r, now)
 }

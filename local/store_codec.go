@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // errDamaged is what decoders answer to bytes no encoder wrote.
@@ -171,8 +172,8 @@ func (s *stored) encode(dst []byte) []byte {
 	}
 	w.u8(1)
 	w.int(s.End.At.UnixMilli())
-	w.int(msOf(s.ExpiresAt))
-	w.int(msOf(s.EndsAt))
+	w.int(enginekit.Milliseconds(s.ExpiresAt))
+	w.int(enginekit.Milliseconds(s.EndsAt))
 	w.string(string(s.End.Cause))
 	w.string(s.End.Reason)
 	w.string(s.End.Actor)
@@ -188,7 +189,7 @@ func decodeSession(id rollcall.SessionID, b []byte) (stored, error) {
 	s.ID, s.LoginAt = id, id.Time()
 	s.slot = uint32(r.uint())
 	s.token = tokenKey(r.raw(len(s.token)))
-	s.SeenAt = timeOf(s.LoginAt.UnixMilli() + r.int())
+	s.SeenAt = enginekit.TimeOf(s.LoginAt.UnixMilli() + r.int())
 	s.idle, s.lifetime, s.putOff = r.int(), r.int(), r.int()
 	s.User = r.string()
 	for _, f := range [...]*string{&s.Kind, &s.Name, &s.App, &s.Device, &s.DeviceID, &s.UserAgent} {
@@ -196,8 +197,8 @@ func decodeSession(id rollcall.SessionID, b []byte) (stored, error) {
 	}
 	s.IP, s.Attrs = r.addr(), r.attrs()
 	if r.u8() == 1 {
-		s.End = &rollcall.End{At: timeOf(r.int())}
-		s.ExpiresAt, s.EndsAt = timeOrZero(r.int()), timeOrZero(r.int())
+		s.End = &rollcall.End{At: enginekit.TimeOf(r.int())}
+		s.ExpiresAt, s.EndsAt = enginekit.TimeOrZero(r.int()), enginekit.TimeOrZero(r.int())
 		s.End.Cause, s.End.Reason, s.End.Actor = rollcall.Cause(r.string()), r.string(), r.string()
 	}
 	return s, r.done()
@@ -216,7 +217,7 @@ func encodeBan(b rollcall.Ban) []byte {
 func decodeBan(k rollcall.BanKey, v []byte) (rollcall.Ban, error) {
 	r := reader{b: v}
 	b := rollcall.Ban{Key: k, User: r.string()}
-	b.At, b.Until = timeOf(r.int()), timeOf(r.int())
+	b.At, b.Until = enginekit.TimeOf(r.int()), enginekit.TimeOf(r.int())
 	b.Reason, b.Actor = r.string(), r.string()
 	return b, r.done()
 }
@@ -227,12 +228,12 @@ func encodeAPIKey(k rollcall.APIKey) []byte {
 	w.string(k.Name)
 	w.string(string(k.Role))
 	w.int(k.CreatedAt.UnixMilli())
-	w.int(msOf(k.ExpiresAt))
+	w.int(enginekit.Milliseconds(k.ExpiresAt))
 	w.u8(0)
 	if k.Configured {
 		w.b[len(w.b)-1] = 1
 	}
-	w.int(msOf(k.RevokedAt))
+	w.int(enginekit.Milliseconds(k.RevokedAt))
 	return w.b
 }
 
@@ -241,7 +242,7 @@ func decodeAPIKey(id string, v []byte) (rollcall.APIKey, error) {
 	k := rollcall.APIKey{ID: id}
 	k.Hash = rollcall.KeyHash(r.raw(len(k.Hash)))
 	k.Name, k.Role = r.string(), rollcall.Role(r.string())
-	k.CreatedAt, k.ExpiresAt = timeOf(r.int()), timeOrZero(r.int())
-	k.Configured, k.RevokedAt = r.u8() == 1, timeOrZero(r.int())
+	k.CreatedAt, k.ExpiresAt = enginekit.TimeOf(r.int()), enginekit.TimeOrZero(r.int())
+	k.Configured, k.RevokedAt = r.u8() == 1, enginekit.TimeOrZero(r.int())
 	return k, r.done()
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
@@ -39,8 +40,8 @@ func TestSessionSurvivesItsRecord(t *testing.T) {
 
 func TestEventSurvivesItsRecord(t *testing.T) {
 	s := someSession()
-	for _, typ := range eventTypes {
-		e := event{aud: forTruth, Event: rollcall.Event{
+	for _, typ := range enginekit.EventTypes() {
+		e := event{aud: enginekit.ForAdmin, Event: rollcall.Event{
 			Type: typ, At: s.LoginAt, User: "alice", Session: s.ID, Cause: rollcall.CauseKicked, Reason: "why", Actor: "who",
 		}}
 		got, err := decodeEvent(encodeEvent(e))

@@ -12,6 +12,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Bounds of one step of an export, which is read under the locks.
@@ -218,10 +219,10 @@ func (x *exporting) dossier(user string, n uint32, days map[string][]rollcall.Da
 		Ended: slices.Clone(x.ended[user]), Bans: x.bans[user], Archived: p.days.hasArchived.Contains(n),
 	}
 	if rec.invisible {
-		d.Frozen = timeOfSec(rec.frozen)
+		d.Frozen = enginekit.TimeOfSecond(rec.frozen)
 	}
 	if last := p.presence.seen.Last(n); last >= p.eng.retainedSince(p.at(x.now)) {
-		d.LastSeen, d.Gone = timeOfSec(last), p.presence.seen.Hidden(n)
+		d.LastSeen, d.Gone = enginekit.TimeOfSecond(last), p.presence.seen.Hidden(n)
 	}
 	x.sessions(n, &d)
 	return d
@@ -234,7 +235,7 @@ func (x *exporting) friends(n uint32) []rollcall.Friend {
 	}
 	out := make([]rollcall.Friend, len(edges))
 	for i, edge := range edges {
-		out[i] = rollcall.Friend{User: x.p.eng.parts[edge.friend.part()].dir.ID(edge.friend.number()), Since: timeOf(edge.since)}
+		out[i] = rollcall.Friend{User: x.p.eng.parts[edge.friend.part()].dir.ID(edge.friend.number()), Since: enginekit.TimeOf(edge.since)}
 	}
 	slices.SortFunc(out, func(a, b rollcall.Friend) int { return strings.Compare(a.User, b.User) })
 	return out
@@ -256,7 +257,7 @@ func (x *exporting) sessions(n uint32, d *rollcall.UserSnapshot) {
 				Idle: time.Duration(by.idle) * time.Millisecond, Lifetime: time.Duration(by.lifetime) * time.Millisecond,
 			})
 		case now < at+ms(p.eng.settings.EndedKeep):
-			ended := s.ended(slot, rollcall.End{At: timeOf(at), Cause: cause})
+			ended := s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
 			d.Ended = append(d.Ended, rollcall.SessionSnapshot{Session: ended, Token: token})
 		}
 		return true

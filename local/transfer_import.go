@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/journal"
 )
 
@@ -299,7 +300,7 @@ func (m *importing) gather() error {
 func (m *importing) gatherUser(d *rollcall.UserSnapshot, user ref) error {
 	w, n := m.of[user.part()], user.number()
 	if d.HasRecord() {
-		rec := userRecord{kind: d.Kind, name: d.Name, invisible: d.Invisible, frozen: secOf(msOf(d.Frozen))}
+		rec := userRecord{kind: d.Kind, name: d.Name, invisible: d.Invisible, frozen: secOf(enginekit.Milliseconds(d.Frozen))}
 		w.records = append(w.records, incomingRecord{n, rec})
 	}
 	if !d.LastSeen.IsZero() {

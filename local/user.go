@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
 	"github.com/rollcall/rollcall/internal/column"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // userTable holds what is kept about users besides their numbers, and the bans.
@@ -232,7 +233,7 @@ func (u *tx) announceVisibility(n uint32, now int64, invisible bool) error {
 		return u.batch.Set(goneKey(u.p.index, n), nil, nil)
 	}
 	if u.p.eng.settings.PresenceEvents {
-		e := u.p.event(waitingEvent{at: now, n: n, offline: invisible, aud: forPublic})
+		e := u.p.event(waitingEvent{at: now, n: n, offline: invisible, aud: enginekit.ForPublic})
 		u.events = append(u.events, e)
 	}
 	return nil
@@ -305,8 +306,8 @@ func (e *Engine) Bans(_ context.Context, at time.Time, r rollcall.PageRequest) (
 		}
 	}
 	e.runlockAll()
-	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })
-	return pageOf(oncePerKey(bans), r, banPlace), nil
+	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(enginekit.BanPlace(a), enginekit.BanPlace(b)) })
+	return enginekit.PageOf(oncePerKey(bans), r, enginekit.BanPlace), nil
 }
 
 // oncePerKey leaves out the doubles of a ban whose user was erased, and that
@@ -351,29 +352,4 @@ func (p *partition) dropBan(k rollcall.BanKey) error {
 		p.users.dropBan(k)
 	}
 	return errors.Join(err, b.Close())
-}
-
-// banPlace orders bans: by user, then key.
-func banPlace(b rollcall.Ban) string { return b.User + "\x00" + string(b.Key[:]) }
-
-// pageOf cuts a page out of a whole list whose places ascend; the place of the
-// last item is the cursor.
-func pageOf[T any](all []T, r rollcall.PageRequest, place func(T) string) rollcall.Page[T] {
-	page := rollcall.Page[T]{Total: len(all)}
-	from := min(len(all), max(0, r.Number-1)*r.Limit)
-	if r.Cursor != "" {
-		from = len(all)
-		for i := range all {
-			if place(all[i]) > r.Cursor {
-				from = i
-				break
-			}
-		}
-	}
-	to := min(len(all), from+r.Limit)
-	page.Items = append(page.Items, all[from:to]...)
-	if r.Limit > 0 && to < len(all) {
-		page.Next = place(all[to-1])
-	}
-	return page
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
@@ -19,7 +20,7 @@ func TestEndsOfBansAreThoseOfTheBans(t *testing.T) {
 		key := rapid.Custom(func(t *rapid.T) rollcall.BanKey { return rollcall.BanKey{rapid.Byte().Draw(t, "key") % 20} })
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
-				users.setBan(rollcall.Ban{Key: key.Draw(t, "ban"), Until: timeOf(rapid.Int64Range(0, 50).Draw(t, "until"))})
+				users.setBan(rollcall.Ban{Key: key.Draw(t, "ban"), Until: enginekit.TimeOf(rapid.Int64Range(0, 50).Draw(t, "until"))})
 			},
 			"drop": func(t *rapid.T) { users.dropBan(key.Draw(t, "ban")) },
 			"": func(t *rapid.T) {

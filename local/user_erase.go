@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
@@ -242,7 +243,7 @@ func (p *partition) erase(u *tx, now int64, user string, k rollcall.BanKey) (era
 	if known && err == nil {
 		slots, forgetMarks, err = p.eraseNumber(u, now, n)
 	}
-	u.events = append(u.events, event{Event: rollcall.Event{Type: rollcall.UserErased, At: timeOf(now)}})
+	u.events = append(u.events, event{Event: rollcall.Event{Type: rollcall.UserErased, At: enginekit.TimeOf(now)}})
 	begun := x
 	begun.last = stillThere
 	err = cmp.Or(err, u.batch.Delete(begun.key(), nil), u.batch.Set(x.key(), x.encode(), nil))
@@ -291,7 +292,7 @@ func (p *partition) eraseNumber(u *tx, now int64, n uint32) (slots []uint32, for
 		return nil, nil, err
 	}
 	if p.told.online.has(n) && p.eng.settings.PresenceEvents {
-		u.events = append(u.events, event{Event: rollcall.Event{Type: rollcall.UserOffline, At: timeOf(now)}, aud: p.audience(n)})
+		u.events = append(u.events, event{Event: rollcall.Event{Type: rollcall.UserOffline, At: enginekit.TimeOf(now)}, aud: p.audience(n)})
 	}
 	err = errors.Join(
 		u.batch.Delete(userKey(p.index, n), nil),
@@ -316,7 +317,7 @@ func (p *partition) eraseSessions(u *tx, now int64, n uint32) ([]uint32, error) 
 			err = errors.Join(err, u.batch.Delete(sessionKey(p.index, id), nil))
 			return true
 		}
-		bare := rollcall.Session{ID: id, LoginAt: id.Time(), SeenAt: id.Time(), End: &rollcall.End{At: timeOf(now), Cause: rollcall.CauseErased}}
+		bare := rollcall.Session{ID: id, LoginAt: id.Time(), SeenAt: id.Time(), End: &rollcall.End{At: enginekit.TimeOf(now), Cause: rollcall.CauseErased}}
 		err = errors.Join(err, u.end(&bare, s.token.Get(slot)))
 		return true
 	})

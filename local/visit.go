@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // visits are the names and, of each, the sketch of its newest hour. Older hours
@@ -51,7 +52,7 @@ func (v *visits) hourAt(ms int64) int64 {
 	for ms > latest && !v.latest.CompareAndSwap(latest, ms) {
 		latest = v.latest.Load()
 	}
-	start, _ := rollcall.HourOf(timeOf(max(ms, latest)), v.zone)
+	start, _ := rollcall.HourOf(enginekit.TimeOf(max(ms, latest)), v.zone)
 	return start.Unix()
 }
 

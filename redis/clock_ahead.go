@@ -7,6 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // latest returns the latest time that a partition has seen.
@@ -32,7 +33,7 @@ func (e *Engine) latest(ctx context.Context) (time.Time, error) {
 			latest = max(latest, at)
 		}
 	}
-	return timeOf(latest), nil
+	return enginekit.TimeOrZero(latest), nil
 }
 
 // checkAhead refuses data that knows a time far ahead of the clock.

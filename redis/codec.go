@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // packer writes the packed forms that scripts read with struct.unpack: numbers
@@ -76,32 +77,6 @@ func (u *unpacker) num(n int) uint64 {
 func (u *unpacker) ms() int64     { return int64(u.num(8)) }
 func (u *unpacker) short() string { return u.raw(int(u.num(1))) }
 func (u *unpacker) long() string  { return u.raw(int(u.num(2))) }
-
-// timeOf turns milliseconds into an instant, 0 into none.
-func timeOf(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
-func timeOfSec(sec int64) time.Time { return timeOf(sec * 1000) }
-
-func msOf(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-// ceilMs rounds up, for comparing whole milliseconds with an instant.
-func ceilMs(t time.Time) int64 {
-	ms := t.UnixMilli()
-	if time.UnixMilli(ms).Before(t) {
-		ms++
-	}
-	return ms
-}
 
 func idText(id rollcall.SessionID) string { return string(id[:]) }
 
@@ -198,7 +173,7 @@ func (r *record) pack() string {
 // unpackRecord reads a record. seen and expires do not stand in it.
 func unpackRecord(id rollcall.SessionID, blob string, seen, expires int64) (record, error) {
 	u := unpacker{s: blob}
-	r := record{Session: rollcall.Session{ID: id, LoginAt: id.Time(), SeenAt: timeOf(seen), ExpiresAt: timeOf(expires)}}
+	r := record{Session: rollcall.Session{ID: id, LoginAt: id.Time(), SeenAt: enginekit.TimeOrZero(seen), ExpiresAt: enginekit.TimeOrZero(expires)}}
 	version := u.num(1)
 	if version != recordVersion && version != lateVersion {
 		return r, damaged("a session")
@@ -231,7 +206,7 @@ func unpackRecord(id rollcall.SessionID, blob string, seen, expires int64) (reco
 // unpackEnd reads what is remembered of a session that ended.
 func unpackEnd(id rollcall.SessionID, blob string) (record, error) {
 	u := unpacker{s: blob}
-	end := rollcall.End{At: timeOf(u.ms())}
+	end := rollcall.End{At: enginekit.TimeOrZero(u.ms())}
 	seen, expires := u.ms(), u.ms()
 	end.Cause, end.Reason, end.Actor = rollcall.Cause(u.short()), u.long(), u.short()
 	if u.bad {
@@ -273,7 +248,7 @@ func packBan(b rollcall.Ban) string {
 
 func unpackBan(key, blob string) (rollcall.Ban, error) {
 	u := unpacker{s: blob}
-	b := rollcall.Ban{Key: rollcall.BanKey([]byte(key)), Until: timeOf(u.ms()), At: timeOf(u.ms())}
+	b := rollcall.Ban{Key: rollcall.BanKey([]byte(key)), Until: enginekit.TimeOrZero(u.ms()), At: enginekit.TimeOrZero(u.ms())}
 	b.User, b.Reason, b.Actor = u.short(), u.long(), u.short()
 	if u.bad || u.s != "" {
 		return b, damaged("a ban")

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Bounds of the marks that one script adds, or takes back.
@@ -141,15 +142,15 @@ func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, b
 	if err != nil {
 		return nil, err
 	}
-	rows, err := e.settings.Archive.User(ctx, user, "", firstMonth, lastMonth)
+	rows, err := e.settings.Archive.User(ctx, user, "", enginekit.FirstMonth, enginekit.LastMonth)
 	if err != nil {
-		return nil, archiveUnavailable(err)
+		return nil, enginekit.ArchiveUnavailable(ctx, err)
 	}
 	firsts := map[string]rollcall.Day{}
 	for _, row := range rows {
 		for _, day := range row.Month.Days(row.Days) {
 			gone := slices.ContainsFunc(but, func(m rollcall.Mark) bool { return m.User == user && m.Day == day && m.Kind == row.Kind })
-			if gone || !departed[kindDay{row.Kind, day}] {
+			if gone || !departed[enginekit.KindDay{Kind: row.Kind, Day: day}] {
 				continue
 			}
 			for _, kind := range []string{row.Kind, ""} {
@@ -167,12 +168,6 @@ func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, b
 	}
 	return to, nil
 }
-
-// The first and the last month there can be.
-const (
-	firstMonth rollcall.Month = 197001
-	lastMonth  rollcall.Month = 999912
-)
 
 // eachMark runs a script that takes marks, in bounded steps, and hands on what
 // it says.
@@ -214,14 +209,14 @@ func (e *Engine) Days(ctx context.Context, user, kind string, r rollcall.DayRang
 	days, err := e.attended(ctx, user, kind, r)
 	var out []rollcall.Day
 	for _, d := range days {
-		out = append(out, d.day)
+		out = append(out, d.Day)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), err
 }
 
 // attended returns the days of a user here, by kind.
-func (e *Engine) attended(ctx context.Context, user, kind string, r rollcall.DayRange) (out []kindDay, err error) {
+func (e *Engine) attended(ctx context.Context, user, kind string, r rollcall.DayRange) (out []enginekit.KindDay, err error) {
 	for from := fmt.Sprint(int32(r.From)); from != ""; {
 		msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.daysOfUser, user, kind, from, fmt.Sprint(int32(r.To)), strconv.Itoa(attendedStep)))
 		if err != nil {
@@ -237,7 +232,7 @@ func (e *Engine) attended(ctx context.Context, user, kind string, r rollcall.Day
 			if err != nil {
 				return nil, damaged("the days of a user")
 			}
-			out = append(out, kindDay{reply[i], rollcall.Day(day)})
+			out = append(out, enginekit.KindDay{Kind: reply[i], Day: rollcall.Day(day)})
 		}
 	}
 	return out, nil

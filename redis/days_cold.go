@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,14 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/coldcache"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Each partition notes which days left it, in the step in which they leave. So a
@@ -24,73 +22,27 @@ import (
 // left. What the archive says of them decides: a day that it does not list has
 // come back, and the note is forgotten.
 
-const (
-	// offloadedListTTL is how long the archive's list of departed days is taken to
-	// hold.
-	offloadedListTTL = 10 * time.Second
-	// coldCacheBytes is the memory that marks read back from the archive may take.
-	coldCacheBytes = 256 << 20
-)
+// coldCacheBytes is the memory that marks read back from the archive may take.
+const coldCacheBytes = 256 << 20
 
 // offloadedDays is what is known of what the archive holds.
 type offloadedDays struct {
-	mu     sync.Mutex // held while the archive is asked for its list
-	days   map[kindDay]bool
-	read   time.Time // zero for never, or for no longer
+	list   enginekit.OffloadedDays
 	months *coldcache.Months
-}
-
-type kindDay struct {
-	kind string
-	day  rollcall.Day
-}
-
-// outdated has the list read anew when it is needed next.
-func (d *offloadedDays) outdated() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.read = time.Time{}
 }
 
 // offloadedDays returns the days that have left by the archive, read anew if
 // asked.
-func (e *Engine) offloadedDays(ctx context.Context, anew bool) (map[kindDay]bool, error) {
-	if e.settings.Archive == nil {
-		return nil, &rollcall.Error{
-			Code:   rollcall.CodeUnavailable,
-			Detail: "the question is about days that have left for an archive, and none is configured",
-		}
+func (e *Engine) offloadedDays(ctx context.Context, anew bool) (map[enginekit.KindDay]bool, error) {
+	if anew {
+		e.offloaded.list.Outdate()
 	}
-	d := &e.offloaded
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	if !anew && now.Sub(d.read) <= offloadedListTTL {
-		return d.days, nil
-	}
-	list, err := e.settings.Archive.OffloadedDays(ctx)
-	if err != nil {
-		return nil, archiveUnavailable(err)
-	}
-	d.days = make(map[kindDay]bool, len(list))
-	for _, x := range list {
-		d.days[kindDay{x.Kind, x.Day}] = true
-	}
-	d.read = now
-	return d.days, nil
-}
-
-func isCutShort(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-func archiveUnavailable(err error) error {
-	return rollcall.ArchiveAway("the archive does not answer, and the question is about days that are there", err)
+	return e.offloaded.list.List(ctx, e.settings.Archive)
 }
 
 // offloadedKindDay is a partition's note of a day that left it.
 type offloadedKindDay struct {
-	kindDay
+	enginekit.KindDay
 	field, stamp string
 }
 
@@ -107,20 +59,18 @@ func readOffloaded(msg rueidis.RedisMessage) ([]offloadedKindDay, error) {
 		}
 		out = append(out, offloadedKindDay{of, notes[i], notes[i+1]})
 	}
-	slices.SortFunc(out, func(a, b offloadedKindDay) int {
-		return cmp.Or(strings.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day))
-	})
+	slices.SortFunc(out, func(a, b offloadedKindDay) int { return a.Compare(b.KindDay) })
 	return out, nil
 }
 
 // splitDay reads the name of a day's set.
-func splitDay(field string) (kindDay, error) {
+func splitDay(field string) (enginekit.KindDay, error) {
 	i := strings.LastIndexByte(field, ':')
 	day, err := strconv.Atoi(field[i+1:])
 	if i < 0 || err != nil {
-		return kindDay{}, damaged("the name of a day")
+		return enginekit.KindDay{}, damaged("the name of a day")
 	}
-	return kindDay{field[:i], rollcall.Day(day)}, nil
+	return enginekit.KindDay{Kind: field[:i], Day: rollcall.Day(day)}, nil
 }
 
 // mergeCold adds to what a partition has of some days what the archive has of them.
@@ -138,18 +88,18 @@ func (e *Engine) mergeCold(ctx context.Context, part int, d partDays) (again boo
 		return true, e.clearOffloaded(ctx, part, back)
 	}
 	for _, l := range departed {
-		month, err := e.readColdSets(ctx, l.kindDay, part, d.cold)
+		month, err := e.readColdSets(ctx, l.KindDay, part, d.cold)
 		if err != nil {
 			return false, err
 		}
-		set := month.Set(part, int32(l.day))
+		set := month.Set(part, int32(l.Day))
 		if set == nil {
 			continue
 		}
-		if have := d.sets[int32(l.day)]; have != nil {
-			d.sets[int32(l.day)] = roaring.Or(have, set)
+		if have := d.sets[int32(l.Day)]; have != nil {
+			d.sets[int32(l.Day)] = roaring.Or(have, set)
 		} else {
-			d.sets[int32(l.day)] = set.Clone()
+			d.sets[int32(l.Day)] = set.Clone()
 		}
 	}
 	return false, nil
@@ -165,7 +115,7 @@ func (e *Engine) sortOffloaded(ctx context.Context, all []offloadedKindDay) (dep
 		}
 		departed, back = nil, nil
 		for _, l := range all {
-			if listed[l.kindDay] {
+			if listed[l.KindDay] {
 				departed = append(departed, l)
 			} else {
 				back = append(back, l)
@@ -187,7 +137,7 @@ func (e *Engine) anyRestored(ctx context.Context, left []offloadedKindDay) (bool
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(left, func(l offloadedKindDay) bool { return !listed[l.kindDay] }), nil
+	return slices.ContainsFunc(left, func(l offloadedKindDay) bool { return !listed[l.KindDay] }), nil
 }
 
 // clearOffloaded forgets that days left, which the archive does not list any more.
@@ -195,15 +145,12 @@ func (e *Engine) anyRestored(ctx context.Context, left []offloadedKindDay) (bool
 func (e *Engine) clearOffloaded(ctx context.Context, part int, back []offloadedKindDay) error {
 	var args []string
 	for _, l := range back {
-		wrong, err := e.wrongArchive(ctx, part, l.kindDay)
+		wrong, err := e.wrongArchive(ctx, part, l.KindDay)
 		if err != nil {
 			return err
 		}
 		if wrong {
-			return &rollcall.Error{
-				Code:   rollcall.CodeUnavailable,
-				Detail: "the archive does not know of a day that left for it: is it another archive?",
-			}
+			return enginekit.WrongArchive()
 		}
 		args = append(args, l.field, l.stamp)
 	}
@@ -213,10 +160,10 @@ func (e *Engine) clearOffloaded(ctx context.Context, part int, back []offloadedK
 
 // wrongArchive reports whether a day was the first of some with marks that left, and
 // the mark of none of them is here.
-func (e *Engine) wrongArchive(ctx context.Context, part int, of kindDay) (bool, error) {
+func (e *Engine) wrongArchive(ctx context.Context, part int, of enginekit.KindDay) (bool, error) {
 	messages, err := e.do(ctx, 0,
-		in(part, &e.scripts.daysRead, of.kind, fmt.Sprint(int32(of.day)), fmt.Sprint(int32(of.day))),
-		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "first:"+of.kind)).Build() }),
+		in(part, &e.scripts.daysRead, of.Kind, fmt.Sprint(int32(of.Day)), fmt.Sprint(int32(of.Day))),
+		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "first:"+of.Kind)).Build() }),
 		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "away")).Build() }))
 	if err != nil {
 		return false, err
@@ -227,10 +174,10 @@ func (e *Engine) wrongArchive(ctx context.Context, part int, of kindDay) (bool, 
 	}
 	firsts, _ := messages[1].ToString() // nil if there is none
 	away, _ := messages[2].ToString()
-	set, missing := here.sets[int32(of.day)], false
+	set, missing := here.sets[int32(of.Day)], false
 	for it := readSet("B" + away).Iterator(); it.HasNext(); {
 		n := it.Next()
-		if day, ok := firstOf(firsts, n); !ok || day != of.day {
+		if day, ok := firstOf(firsts, n); !ok || day != of.Day {
 			continue
 		}
 		if set != nil && set.Contains(n) {
@@ -252,17 +199,17 @@ func firstOf(packed string, n uint32) (rollcall.Day, bool) {
 
 // readColdSets returns the month of a day as the archive has it, read not before what
 // happened last in a partition to marks that may be there.
-func (e *Engine) readColdSets(ctx context.Context, of kindDay, part int, recalls int64) (*coldcache.Month, error) {
-	month := rollcall.MonthOf(of.day)
-	k := coldcache.Key{Kind: of.kind, Month: int32(month)}
+func (e *Engine) readColdSets(ctx context.Context, of enginekit.KindDay, part int, recalls int64) (*coldcache.Month, error) {
+	month := rollcall.MonthOf(of.Day)
+	k := coldcache.Key{Kind: of.Kind, Month: int32(month)}
 	for {
 		mine := false
 		m, err := e.offloaded.months.Load(k, func(m *coldcache.Month) error {
 			mine = true
-			return e.fill(ctx, of.kind, month, m)
+			return e.fill(ctx, of.Kind, month, m)
 		})
 		switch {
-		case err != nil && (mine || ctx.Err() != nil || !isCutShort(err)): // else another question's time was up
+		case err != nil && (mine || ctx.Err() != nil || !enginekit.IsCutShort(err)): // else another question's time was up
 			return nil, err
 		case err != nil:
 		case m.AsOf[part] >= recalls:
@@ -304,7 +251,7 @@ func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, in
 		return flush()
 	})
 	if err != nil {
-		return archiveUnavailable(err)
+		return enginekit.ArchiveUnavailable(ctx, err)
 	}
 	return flush()
 }

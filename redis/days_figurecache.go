@@ -2,14 +2,13 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // dayFigures are the figures of a closed day in one partition: the number of
@@ -56,7 +55,7 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range gaps(kept, q.Range.From, longestMAU) {
+	for _, r := range enginekit.Gaps(q.Range, enginekit.LongestMAU, cachedFrom(q.Range.From, kept)) {
 		if err := e.addOpen(ctx, &q, r, kept, today, out); err != nil {
 			return nil, err
 		}
@@ -109,32 +108,18 @@ func (e *Engine) addCached(ctx context.Context, q *rollcall.SeriesQuery, out []r
 			out[i] = rollcall.DayFigures{Day: out[i].Day}
 		}
 	}
-	return kept, rollcall.DayOf(timeOf(latest), e.zone()), nil
+	return kept, rollcall.DayOf(enginekit.TimeOrZero(latest), e.zone()), nil
 }
 
-// gaps returns the ranges of days that have to be counted, those together that are
-// less than so many days apart: one reading of sets serves them.
-func gaps(kept []cachedDay, first, apart rollcall.Day) (out []rollcall.DayRange) {
-	for i, is := range kept {
-		day := first + rollcall.Day(i)
-		if n := len(out); is == cachedAll {
-			continue
-		} else if n > 0 && day-out[n-1].To < apart {
-			out[n-1].To = day
-		} else {
-			out = append(out, rollcall.DayRange{From: day, To: day})
-		}
-	}
-	return out
+// cachedFrom returns a function that tells whether the figures of a day are cached and
+// not stale; the days of kept begin with first.
+func cachedFrom(first rollcall.Day, kept []cachedDay) func(rollcall.Day) bool {
+	return func(day rollcall.Day) bool { return kept[day-first] == cachedAll }
 }
 
 func add(f *rollcall.DayFigures, p dayset.Point) {
 	f.DAU, f.WAU, f.MAU = f.DAU+int(p.DAU), f.WAU+int(p.WAU), f.MAU+int(p.MAU)
 }
-
-// archivePatience is how long the archive is waited for when figures are asked
-// for that are known but for marks that changed since.
-const archivePatience = 2 * time.Second
 
 // addOpen makes the figures of a range of days. If the archive does not answer in
 // time, those that are stale stay as they are, and others are counted by
@@ -145,10 +130,8 @@ func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcal
 		return e.countOpen(ctx, q, r, today, out)
 	}
 	fallback := slices.Clone(out)
-	patient, stop := context.WithTimeout(ctx, archivePatience)
-	defer stop()
-	err := e.countOpen(patient, q, r, today, out)
-	if err == nil || ctx.Err() != nil || !errors.Is(err, rollcall.ErrArchiveAway) && patient.Err() == nil {
+	away, err := enginekit.Patiently(ctx, func(ctx context.Context) error { return e.countOpen(ctx, q, r, today, out) })
+	if err != nil || !away {
 		return err
 	}
 
@@ -158,7 +141,7 @@ func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcal
 			of[i] = cachedAll
 		}
 	}
-	for _, rest := range gaps(of, r.From, 2) {
+	for _, rest := range enginekit.Gaps(r, 2, cachedFrom(r.From, of)) {
 		if err := e.countOpen(ctx, q, rest, today, out); err != nil {
 			return err
 		}
@@ -176,7 +159,7 @@ func (e *Engine) countOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollc
 	over := max(0, min(len(some), int(today-r.From))) // that many days
 	var keep []call
 	var left []offloadedKindDay
-	err := e.eachDays(ctx, q.Kind, int64(r.From)-longestMAU+1, int64(r.To), func(p int, d partDays) error {
+	err := e.eachDays(ctx, q.Kind, int64(r.From)-enginekit.LongestMAU+1, int64(r.To), func(p int, d partDays) error {
 		left = append(left, d.left...)
 		figures := figuresOf(d.sets, r)
 		for i, f := range figures {
@@ -231,7 +214,7 @@ const finalizeTries = 3
 // FinalizeFigures implements [rollcall.Archival].
 func (e *Engine) FinalizeFigures(ctx context.Context, kind string, days rollcall.DayRange) error {
 	for _, k := range []string{kind, ""} {
-		q := rollcall.SeriesQuery{Kind: k, Range: rollcall.DayRange{From: days.From, To: days.To + longestMAU - 1}, MAU: rollcall.MAU28}
+		q := rollcall.SeriesQuery{Kind: k, Range: rollcall.DayRange{From: days.From, To: days.To + enginekit.LongestMAU - 1}, MAU: rollcall.MAU28}
 		for range finalizeTries {
 			if _, err := e.Series(ctx, q); err != nil {
 				return err

@@ -1,20 +1,17 @@
 package redis
 
 import (
-	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
-	"sort"
-	"strings"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // partitionsPerRound is how many partitions' days are asked for at once. As many again are held
@@ -142,13 +139,6 @@ func (d *partDays) read(msg rueidis.RedisMessage) (next string, err error) {
 	return next, d.sets.read(reply[4:])
 }
 
-var periodOf = map[rollcall.Period]dayset.Period{
-	rollcall.PeriodDay: dayset.Day, rollcall.PeriodWeek: dayset.Week, rollcall.PeriodMonth: dayset.Month,
-}
-
-// longestMAU is how many days the longest month of a figure has.
-const longestMAU = 31
-
 // newcomers tells whose first day ever, of a kind or of all, lies in a range:
 // by the first days that every partition keeps.
 func (e *Engine) newcomers(ctx context.Context, kind string, from, to int64) ([]dayset.Newcomers, error) {
@@ -180,207 +170,59 @@ func (e *Engine) newcomers(ctx context.Context, kind string, from, to int64) ([]
 	return out, nil
 }
 
+// engineDays are the engine's days as figures need them.
+type engineDays struct{ e *Engine }
+
+var _ enginekit.Days = engineDays{}
+
 // Retention implements [rollcall.Attendance].
 func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
-	last, ok, err := e.lastDay(ctx, q.Kind)
-	if err != nil {
-		return nil, err
-	}
-	if !ok { // then there is no day with marks to read
-		last = q.Range.From - longestMAU
-	}
-	dq := dayset.RetentionQuery{
-		Period: periodOf[q.Period], From: int32(q.Range.From), To: int32(q.Range.To), Last: int32(last),
-	}
-	if q.Cohort == rollcall.CohortRecurring {
-		dq.Cohort = dayset.Recurring
-	}
-	if q.Measure == rollcall.MeasureOnOrAfter {
-		dq.Measure = dayset.OnOrAfter
-	}
-	from := int64(dq.Period.Start(dq.From))
-	fresh, err := e.newcomers(ctx, q.Kind, from, math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
-	var table dayset.RetentionTable
-	err = e.eachDays(ctx, q.Kind, from, math.MaxInt32, func(p int, d partDays) error {
-		dq.New = fresh[p]
-		table = dayset.Retention(table, d.sets, dq)
-		return nil
-	})
-	rows := make([]rollcall.CohortRow, len(table.Sizes))
-	for i, start := range dq.Period.Starts(dq.From, dq.To)[:len(rows)] {
-		rows[i] = rollcall.CohortRow{Start: rollcall.Day(start), Size: int(table.Sizes[i]), Retained: make([]int, len(table.Retained[i]))}
-		for k, n := range table.Retained[i] {
-			rows[i].Retained[k] = int(n)
-		}
-	}
-	return rows, err
-}
-
-// lastDay is the last day with marks, here or in the archive. Later ones have
-// none.
-func (e *Engine) lastDay(ctx context.Context, kind string) (rollcall.Day, bool, error) {
-	span, ok, err := e.spanOfFields(ctx, kind, "days", "gone")
-	return span.To, ok, err
+	return enginekit.Retention(ctx, engineDays{e}, q)
 }
 
 // Lifecycle implements [rollcall.Attendance].
 func (e *Engine) Lifecycle(ctx context.Context, q rollcall.LifecycleQuery) ([]rollcall.LifecycleRow, error) {
-	period := periodOf[q.Period]
-	from := int64(period.Prev(period.Start(int32(q.Range.From))))
-	to := int64(period.Next(period.Start(int32(q.Range.To))))
-	fresh, err := e.newcomers(ctx, q.Kind, from, to)
-	if err != nil {
-		return nil, err
-	}
-	var flows []dayset.Flow
-	err = e.eachDays(ctx, q.Kind, from, to, func(p int, d partDays) error {
-		flows = dayset.Lifecycle(flows, d.sets, fresh[p], period, int32(q.Range.From), int32(q.Range.To))
-		return nil
-	})
-	rows := make([]rollcall.LifecycleRow, len(flows))
-	for i, start := range period.Starts(int32(q.Range.From), int32(q.Range.To))[:len(rows)] {
-		f := flows[i]
-		rows[i] = rollcall.LifecycleRow{
-			Start: rollcall.Day(start),
-			New:   int(f.New), Returning: int(f.Returning), Resurrecting: int(f.Resurrecting), Dormant: int(f.Dormant),
-		}
-	}
-	return rows, err
+	return enginekit.Lifecycle(ctx, engineDays{e}, q)
 }
 
 // ActiveDays implements [rollcall.Attendance].
 func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind string) ([]int, error) {
-	var counts []int64
-	err := e.eachDays(ctx, kind, int64(r.From), int64(r.To), func(_ int, d partDays) error {
-		counts = dayset.ActiveDays(counts, d.sets, int32(r.From), int32(r.To))
-		return nil
-	})
-	out := make([]int, max(1, len(counts)))
-	for i, n := range counts {
-		out[i] = int(n)
-	}
-	return out, err
+	return enginekit.ActiveDays(ctx, engineDays{e}, r, kind)
 }
-
-// never reports that a day never was in the time zone.
-func (e *Engine) never(day int32) bool { return !rollcall.Day(day).ExistsIn(e.zone()) }
 
 // Streaks implements [rollcall.Attendance].
 func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
-	var out []rollcall.UserStreak
-	read := q.Range.To
-	if read < q.Today && read.NextIn(e.zone()) == q.Today {
-		read = q.Today // who came today is at no risk
-	}
-	longest := longestRuns{limit: q.Limit}
-	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(read), func(p int, d partDays) error {
-		top := longest.add(dayset.Streaks(d.sets, int32(q.Range.From), int32(q.Range.To), int32(q.Today), q.Limit, e.never))
-		numbers := make([]uint32, len(top))
-		for i, t := range top {
-			numbers[i] = t.Number
-		}
-		users, err := e.usersOf(ctx, p, numbers)
-		for i, u := range users {
-			if u != "" {
-				out = append(out, rollcall.UserStreak{
-					User:   u,
-					Streak: rollcall.Streak{Current: top[i].Current, AtRisk: top[i].AtRisk, Longest: top[i].Longest},
-				})
-			}
-		}
-		return err
-	})
-	slices.SortFunc(out, func(a, b rollcall.UserStreak) int {
-		return cmp.Or(cmp.Compare(b.Longest, a.Longest), strings.Compare(a.User, b.User))
-	})
-	return out[:min(len(out), q.Limit)], err
-}
-
-// longestRuns is how long the longest streaks are of the partitions so far.
-type longestRuns struct {
-	limit   int
-	lengths []int // ascending, of no more than limit streaks
-}
-
-// add takes in the longest of a partition, longest first, and returns those of them
-// that may be among the longest of all: nobody else's id is asked for.
-func (l *longestRuns) add(top []dayset.Streak) []dayset.Streak {
-	for _, s := range top[:min(len(top), l.limit)] {
-		l.lengths = append(l.lengths, s.Longest)
-	}
-	slices.Sort(l.lengths)
-	l.lengths = l.lengths[max(0, len(l.lengths)-l.limit):]
-	if len(l.lengths) < l.limit {
-		return top
-	}
-	return top[:sort.Search(len(top), func(i int) bool { return top[i].Longest < l.lengths[0] })]
-}
-
-// activePlace is where a walk of the users active stands: they come by
-// partition, then number.
-type activePlace struct {
-	part   int
-	number uint32
-}
-
-func (a activePlace) encode() string {
-	return string(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(a.part)), a.number))
-}
-
-func decodeActivePlace(s string) activePlace {
-	u := unpacker{s: s} // authenticated: its form is ours
-	return activePlace{part: int(u.num(2)), number: uint32(u.num(4))}
+	return enginekit.Streaks(ctx, engineDays{e}, q)
 }
 
 // Active implements [rollcall.Attendance].
 func (e *Engine) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.Page[string], error) {
-	var page rollcall.Page[string]
-	skip := max(0, q.Page.Number-1) * q.Page.Limit
-	after, resumed := activePlace{}, q.Page.Cursor != ""
-	if resumed {
-		after, skip = decodeActivePlace(q.Page.Cursor), 0
+	return enginekit.Active(ctx, engineDays{e}, q)
+}
+
+// Zone implements [enginekit.Days].
+func (d engineDays) Zone() *time.Location { return d.e.zone() }
+
+// LastDay implements [enginekit.Days].
+func (d engineDays) LastDay(ctx context.Context, kind string) (rollcall.Day, bool, error) {
+	span, ok, err := d.e.spanOfFields(ctx, kind, "days", "gone")
+	return span.To, ok, err
+}
+
+// EachPartition implements [enginekit.Days]. Who was new is read first: a user whose
+// first day comes between the two reads is not among the new.
+func (d engineDays) EachPartition(ctx context.Context, q enginekit.DaysQuery, reset func(), fn func(enginekit.PartitionDays) error) error {
+	e := d.e
+	fresh := make([]dayset.Newcomers, len(e.keyPrefixes))
+	if q.NewFrom <= q.NewTo {
+		var err error
+		if fresh, err = e.newcomers(ctx, q.Kind, int64(q.NewFrom), int64(q.NewTo)); err != nil {
+			return err
+		}
 	}
-	more, last := false, activePlace{}
-	err := e.eachDays(ctx, q.Kind, int64(q.Range.From), int64(q.Range.To), func(p int, d partDays) error {
-		from, to := int32(q.Range.From), int32(q.Range.To)
-		var found *roaring.Bitmap
-		if q.Match == rollcall.MatchEvery {
-			found = dayset.Every(d.sets, from, to, e.never)
-		} else {
-			found = dayset.Any(d.sets, from, to)
-		}
-		page.Total += int(found.GetCardinality())
-		if resumed && p < after.part {
-			return nil
-		}
-		it := found.Iterator()
-		if resumed && p == after.part {
-			it.AdvanceIfNeeded(after.number + 1)
-		}
-		var numbers []uint32
-		for it.HasNext() {
-			n := it.Next()
-			if skip > 0 {
-				skip--
-				continue
-			}
-			if len(page.Items)+len(numbers) == q.Page.Limit {
-				more = q.Page.Limit > 0
-				break
-			}
-			numbers = append(numbers, n)
-			last = activePlace{p, n}
-		}
-		users, err := e.usersOf(ctx, p, numbers)
-		users = slices.DeleteFunc(users, func(u string) bool { return u == "" }) // erased just now
-		page.Items = append(page.Items, users...)
-		return err
+	reset()
+	return e.eachDays(ctx, q.Kind, int64(q.From), int64(q.To), func(p int, days partDays) error {
+		users := func(numbers []uint32) ([]string, error) { return e.usersOf(ctx, p, numbers) }
+		return fn(enginekit.PartitionDays{Index: p, Source: days.sets, New: fresh[p], Users: users})
 	})
-	if more {
-		page.Next = last.encode()
-	}
-	return page, err
 }

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 var _ rollcall.Locator = (*Engine)(nil)
@@ -233,7 +233,7 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts := make(map[kindDay]int)
+	counts := make(map[enginekit.KindDay]int)
 	for at, n := range found {
 		of, err := splitDay(at.field)
 		if err != nil {
@@ -241,12 +241,10 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 		}
 		counts[of] += n
 	}
-	order := slices.SortedFunc(maps.Keys(counts), func(a, b kindDay) int {
-		return cmp.Or(strings.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day))
-	})
+	order := slices.SortedFunc(maps.Keys(counts), enginekit.KindDay.Compare)
 	out := make([]rollcall.OffloadedDay, len(order))
 	for i, k := range order {
-		out[i] = rollcall.OffloadedDay{Kind: k.kind, Day: k.day, Users: counts[k]}
+		out[i] = rollcall.OffloadedDay{Kind: k.Kind, Day: k.Day, Users: counts[k]}
 	}
 	return out, nil
 }
@@ -260,7 +258,7 @@ func (e *Engine) MarkDirty(ctx context.Context, kind string, day rollcall.Day) e
 // Offload implements [rollcall.Archival].
 func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (int, bool, error) {
 	messages, err := e.everywhere(ctx, 0, &e.scripts.archiveOffload, kind, fmt.Sprint(int32(day)), fmt.Sprint(int32(rollcall.MonthOf(day))))
-	e.offloaded.outdated()
+	e.offloaded.list.Outdate()
 	users, left := 0, err == nil
 	for _, msg := range messages {
 		n, wrong := msg.AsInt64()
@@ -299,7 +297,7 @@ func (e *Engine) Restore(ctx context.Context, all []rollcall.MonthMap) error {
 			calls = append(calls, in(p, &e.scripts.archiveRestore, some...))
 		}
 	}
-	defer e.offloaded.outdated()
+	defer e.offloaded.list.Outdate()
 	if e.opts.Wait == 0 {
 		_, err := e.do(ctx, 0, calls...)
 		return err

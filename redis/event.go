@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // An event's id is the store's mark, the event's place in its partition, and
@@ -40,47 +41,21 @@ func (e *Engine) parseEventID(id rollcall.EventID) (place, bool) {
 	return p, p.at >= 0 && p.part < len(e.keyPrefixes)
 }
 
-// audience says who an event is for; see event.lua.
-type audience uint8
-
-const (
-	forTruth  audience = 1
-	forPublic audience = 2
-)
-
-func (a audience) shows(v rollcall.Viewer) bool {
-	switch a {
-	case forTruth:
-		return v == rollcall.ViewerAdmin
-	case forPublic:
-		return v == rollcall.ViewerPublic
-	default:
-		return true
-	}
-}
-
 // event is an event and its place.
 type event struct {
 	rollcall.Event
 	place place
-	aud   audience
-}
-
-// The types of events by their number in event.lua.
-var eventTypes = [...]rollcall.EventType{
-	rollcall.SessionStarted, rollcall.SessionEnded, rollcall.UserOnline, rollcall.UserOffline,
-	rollcall.UserBanned, rollcall.UserUnbanned, rollcall.UserErased,
-	rollcall.ArchiveCompleted, rollcall.ArchiveFailed,
+	aud   enginekit.Audience
 }
 
 func unpackEvent(blob string, p place) (event, error) {
 	u := unpacker{s: blob}
-	typ := int(u.num(1))
-	if typ >= len(eventTypes) {
+	typ, ok := enginekit.EventTypeOf(uint8(u.num(1)))
+	if !ok {
 		return event{}, damaged("an event")
 	}
-	out := event{place: p, aud: audience(u.num(1))}
-	out.Type, out.At, out.User = eventTypes[typ], timeOf(u.ms()), u.short()
+	out := event{place: p, aud: enginekit.Audience(u.num(1))}
+	out.Type, out.At, out.User = typ, enginekit.TimeOrZero(u.ms()), u.short()
 	if sid := u.short(); sid != "" {
 		out.Session = idOf(sid)
 	}

@@ -210,7 +210,7 @@ func (e *Engine) deliver(pos position, found []event, edge int64, limit int, v r
 			break
 		}
 		pos[ev.place.part] = ev.place.at
-		if ev.aud.shows(v) {
+		if ev.aud.Shows(v) {
 			ev.ID = e.eventID(ev.place)
 			out = append(out, ev.Event)
 		}

@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // friendsOf reads a list in steps, anew if it changed between two.
@@ -55,7 +55,7 @@ func (e *Engine) someFriends(ctx context.Context, now int64, user string, skip i
 		if err != nil {
 			return part, 0, damaged("a list of friends")
 		}
-		part.friends = append(part.friends, rollcall.Friend{User: reply[i], Since: timeOf(int64(since))})
+		part.friends = append(part.friends, rollcall.Friend{User: reply[i], Since: enginekit.TimeOrZero(int64(since))})
 	}
 	return part, total, nil
 }
@@ -67,8 +67,8 @@ func (e *Engine) Friends(ctx context.Context, at time.Time, q rollcall.FriendQue
 	if err != nil {
 		return page, err
 	}
-	cut := pageOf(list.friends, q.Page, func(f rollcall.Friend) string {
-		return friendPlace(rollcall.FriendsBySince, rollcall.FriendStatus{User: f.User, Since: f.Since})
+	cut := enginekit.PageOf(list.friends, q.Page, func(f rollcall.Friend) string {
+		return enginekit.FriendPlace(rollcall.FriendsBySince, rollcall.FriendStatus{User: f.User, Since: f.Since})
 	})
 	page.Total, page.Next = cut.Total, cut.Next
 	page.Items, err = e.friendStatus(ctx, at, &q, cut.Items)
@@ -90,7 +90,7 @@ func (e *Engine) OnlineFriends(ctx context.Context, at time.Time, q rollcall.Fri
 	slices.SortFunc(all, func(a, b rollcall.FriendStatus) int {
 		return cmp.Or(cmp.Compare(friendTime(q.Sort, a), friendTime(q.Sort, b)), strings.Compare(a.User, b.User))
 	})
-	return pageOf(all, q.Page, func(f rollcall.FriendStatus) string { return friendPlace(q.Sort, f) }), nil
+	return enginekit.PageOf(all, q.Page, func(f rollcall.FriendStatus) string { return enginekit.FriendPlace(q.Sort, f) }), nil
 }
 
 func (e *Engine) friendStatus(ctx context.Context, at time.Time, q *rollcall.FriendQuery, friends []rollcall.Friend) ([]rollcall.FriendStatus, error) {
@@ -110,11 +110,6 @@ func (e *Engine) friendStatus(ctx context.Context, at time.Time, q *rollcall.Fri
 		out[i] = rollcall.FriendStatus{User: f.User, Since: f.Since, Online: status[i].Online, LastSeen: status[i].LastSeen}
 	}
 	return out, nil
-}
-
-// friendPlace orders friends: by the sort's time, then user as text.
-func friendPlace(sort rollcall.FriendSort, f rollcall.FriendStatus) string {
-	return string(binary.BigEndian.AppendUint64(nil, friendTime(sort, f))) + f.User
 }
 
 func friendTime(sort rollcall.FriendSort, f rollcall.FriendStatus) uint64 {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // An edge is kept twice: in the list of the user it goes from, which is the
@@ -113,7 +114,7 @@ func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends
 	args := []string{user, stamp, fmt.Sprint(rollcall.MaxFriends)}
 	for _, f := range friends {
 		since := ""
-		if ms := msOf(f.Since); ms != 0 {
+		if ms := enginekit.Milliseconds(f.Since); ms != 0 {
 			since = fmt.Sprint(ms)
 		}
 		args = append(args, f.User, since)
@@ -236,7 +237,7 @@ func (e *Engine) rewrite(ctx context.Context, now int64, user string, before fri
 	for some := range slices.Chunk(after, edgeStep) {
 		args := []string{name}
 		for _, f := range some {
-			args = append(args, fmt.Sprint(msOf(f.Since)), f.User)
+			args = append(args, fmt.Sprint(enginekit.Milliseconds(f.Since)), f.User)
 		}
 		calls = append(calls, in(p, &e.scripts.friendStage, args...))
 	}
@@ -268,11 +269,11 @@ func (l *friendList) with(friends []rollcall.Friend, othersLeave bool) []rollcal
 	for _, f := range friends {
 		stood, ok := since[f.User]
 		switch {
-		case msOf(f.Since) != 0:
+		case enginekit.Milliseconds(f.Since) != 0:
 		case ok:
 			f.Since = stood
 		default:
-			f.Since = timeOf(l.now)
+			f.Since = enginekit.TimeOrZero(l.now)
 		}
 		named[f.User] = true
 		out = append(out, f)

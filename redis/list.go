@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Budgets of a list.
@@ -25,10 +26,10 @@ const (
 func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery) (rollcall.Page[rollcall.Session], error) {
 	l := &listing{e: e, at: at, q: &q, low: 0, high: math.MaxInt64 >> 12}
 	if !q.Filter.LoginAfter.IsZero() {
-		l.low = max(0, ceilMs(q.Filter.LoginAfter))
+		l.low = max(0, enginekit.CeilMilliseconds(q.Filter.LoginAfter))
 	}
 	if !q.Filter.LoginBefore.IsZero() {
-		l.high = max(0, ceilMs(q.Filter.LoginBefore))
+		l.high = max(0, enginekit.CeilMilliseconds(q.Filter.LoginBefore))
 	}
 	indexed := indexesOf(&q.Filter)
 	byLogin := q.Sort != rollcall.NewestSeen

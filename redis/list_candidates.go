@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/casefold"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // mustLook reports whether the filter has a condition that only a look at the
@@ -23,7 +24,7 @@ func (l *listing) mustLook() bool {
 
 // search is the candidates of a filter, partition by partition.
 type search struct {
-	items   [][]seenAt
+	items   [][]enginekit.SessionSeen
 	left    []int                // candidates not looked at
 	horizon []rollcall.SessionID // the last candidate looked at, where some are left
 	walks   [][]*candidateWalk
@@ -77,7 +78,7 @@ func (l *listing) gathered(ctx context.Context, indexed []string) (rollcall.Page
 	page.TotalIsLowerBound = bound
 	if l.q.Sort == rollcall.NewestSeen && page.Next != "" {
 		last := page.Items[len(page.Items)-1]
-		page.Next = seenCursor{began: began, after: seenAt{at: last.SeenAt.UnixMilli(), id: last.ID}}.encode()
+		page.Next = enginekit.SeenCursor{Began: began, After: enginekit.SessionSeen{At: last.SeenAt.UnixMilli(), ID: last.ID}}.Encode()
 	}
 	if page.Next == "" && partial && l.q.Sort != rollcall.NewestSeen {
 		page.Next = idText(edge)
@@ -85,12 +86,12 @@ func (l *listing) gathered(ctx context.Context, indexed []string) (rollcall.Page
 	return page, err
 }
 
-func (l *listing) pageOf(ctx context.Context, total int, items []seenAt) (rollcall.Page[rollcall.Session], error) {
+func (l *listing) pageOf(ctx context.Context, total int, items []enginekit.SessionSeen) (rollcall.Page[rollcall.Session], error) {
 	return l.page(ctx, total, func(context.Context) (rollcall.SessionID, bool, error) {
 		if len(items) == 0 {
 			return rollcall.SessionID{}, false, nil
 		}
-		id := items[0].id
+		id := items[0].ID
 		items = items[1:]
 		return id, true, nil
 	})
@@ -108,39 +109,39 @@ func (l *listing) from(cursor string) *listing {
 	return &out
 }
 
-func (l *listing) sort(items []seenAt) {
-	slices.SortFunc(items, func(a, b seenAt) int {
+func (l *listing) sort(items []enginekit.SessionSeen) {
+	slices.SortFunc(items, func(a, b enginekit.SessionSeen) int {
 		switch {
-		case l.q.Sort == rollcall.NewestSeen && a.before(b):
+		case l.q.Sort == rollcall.NewestSeen && a.Before(b):
 			return -1
 		case l.q.Sort == rollcall.NewestSeen:
 			return 1
 		case l.down():
-			return bytes.Compare(b.id[:], a.id[:])
+			return bytes.Compare(b.ID[:], a.ID[:])
 		default:
-			return bytes.Compare(a.id[:], b.id[:])
+			return bytes.Compare(a.ID[:], b.ID[:])
 		}
 	})
 }
 
 // behind cuts off what stands before the page, and returns when its walk began.
-func (l *listing) behind(items []seenAt) ([]seenAt, int64) {
+func (l *listing) behind(items []enginekit.SessionSeen) ([]enginekit.SessionSeen, int64) {
 	began := l.at.UnixMilli()
 	for _, s := range items {
-		began = max(began, s.at)
+		began = max(began, s.At)
 	}
 	if l.q.Page.Cursor == "" {
 		return items[min(len(items), l.skip()):], began
 	}
-	after := func(s seenAt) bool {
+	after := func(s enginekit.SessionSeen) bool {
 		id := idOf(l.q.Page.Cursor)
-		c := bytes.Compare(s.id[:], id[:])
+		c := bytes.Compare(s.ID[:], id[:])
 		return (l.down() && c < 0) || (!l.down() && c > 0)
 	}
 	if l.q.Sort == rollcall.NewestSeen {
-		c := decodeSeenCursor(l.q.Page.Cursor)
-		began = c.began
-		after = c.after.before
+		c := enginekit.DecodeSeenCursor(l.q.Page.Cursor)
+		began = c.Began
+		after = c.After.Before
 	}
 	i := slices.IndexFunc(items, after)
 	if i < 0 {
@@ -151,7 +152,7 @@ func (l *listing) behind(items []seenAt) ([]seenAt, int64) {
 
 // gather finds what the filter keeps. If it could not look at all candidates it
 // says so, and up to where, in login order, it did.
-func (l *listing) gather(ctx context.Context, indexed []string) (items []seenAt, partial bool, edge rollcall.SessionID, err error) {
+func (l *listing) gather(ctx context.Context, indexed []string) (items []enginekit.SessionSeen, partial bool, edge rollcall.SessionID, err error) {
 	s, err := l.search(ctx, indexed)
 	if err != nil {
 		return nil, false, edge, err
@@ -168,8 +169,8 @@ func (l *listing) gather(ctx context.Context, indexed []string) (items []seenAt,
 		partial = true
 	}
 	if partial && l.q.Sort != rollcall.NewestSeen { // past the nearest horizon a partition may lack some
-		items = slices.DeleteFunc(items, func(s seenAt) bool {
-			c := bytes.Compare(s.id[:], edge[:])
+		items = slices.DeleteFunc(items, func(s enginekit.SessionSeen) bool {
+			c := bytes.Compare(s.ID[:], edge[:])
 			return c != 0 && (c < 0) == l.down()
 		})
 	}
@@ -184,7 +185,7 @@ func (l *listing) gather(ctx context.Context, indexed []string) (items []seenAt,
 // gets its share, and if all are few enough in the end, what is left as well.
 func (l *listing) search(ctx context.Context, indexed []string) (*search, error) {
 	n := len(l.e.keyPrefixes)
-	s := &search{items: make([][]seenAt, n), left: make([]int, n), horizon: make([]rollcall.SessionID, n)}
+	s := &search{items: make([][]enginekit.SessionSeen, n), left: make([]int, n), horizon: make([]rollcall.SessionID, n)}
 	all := make([]int, n)
 	for p := range all {
 		all[p] = p
@@ -357,10 +358,10 @@ func (e *Engine) usersIn(part int, users []string) []string {
 }
 
 // look keeps those candidates that meet the conditions only a look decides.
-func (l *listing) look(ctx context.Context, items []seenAt) ([]seenAt, error) {
+func (l *listing) look(ctx context.Context, items []enginekit.SessionSeen) ([]enginekit.SessionSeen, error) {
 	ids := make([]rollcall.SessionID, len(items))
 	for i, s := range items {
-		ids[i] = s.id
+		ids[i] = s.ID
 	}
 	kept := items[:0]
 	since := int64(math.MinInt64)
@@ -377,7 +378,7 @@ func (l *listing) look(ctx context.Context, items []seenAt) ([]seenAt, error) {
 		for i := range records {
 			r := &records[i]
 			if seen := r.SeenAt.UnixMilli(); seen >= since && l.meets(r, name) {
-				kept = append(kept, seenAt{at: seen, id: r.ID})
+				kept = append(kept, enginekit.SessionSeen{At: seen, ID: r.ID})
 			}
 		}
 	}

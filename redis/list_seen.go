@@ -2,59 +2,28 @@ package redis
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// seenAt is a session's place in the order of last signs of life.
-type seenAt struct {
-	at int64
-	id rollcall.SessionID
-}
-
-// before reports whether a comes before b: newest first, ties by id.
-func (a seenAt) before(b seenAt) bool {
-	if a.at != b.at {
-		return a.at > b.at
-	}
-	return string(a.id[:]) > string(b.id[:])
-}
-
-// seenCursor is where a walk by last sign of life stands: the instant it began,
-// past which it looks at nothing, and the last session it returned.
-type seenCursor struct {
-	began int64
-	after seenAt
-}
-
-func (c seenCursor) encode() string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(c.began))
-	b = binary.BigEndian.AppendUint64(b, uint64(c.after.at))
-	return string(append(b, c.after.id[:]...))
-}
-
-func decodeSeenCursor(s string) seenCursor {
-	u := unpacker{s: s} // authenticated: its form is ours
-	return seenCursor{began: u.ms(), after: seenAt{at: u.ms(), id: idOf(u.s)}}
-}
-
-func seenOf(packed string) []seenAt {
-	out := make([]seenAt, 0, len(packed)/22)
+// seenOf reads places in the order of last signs of life: id, then time in 6 bytes.
+func seenOf(packed string) []enginekit.SessionSeen {
+	out := make([]enginekit.SessionSeen, 0, len(packed)/22)
 	for u := (unpacker{s: packed}); len(u.s) >= 22; {
 		id := idOf(u.raw(16))
-		out = append(out, seenAt{at: int64(u.num(6)), id: id})
+		out = append(out, enginekit.SessionSeen{At: int64(u.num(6)), ID: id})
 	}
 	return out
 }
 
 // seenStream is what is known of one partition's sessions by last sign of life.
 type seenStream struct {
-	items []seenAt
-	after seenAt
+	items []enginekit.SessionSeen
+	after enginekit.SessionSeen
 	begun bool
 	done  bool
 }
@@ -74,10 +43,10 @@ func (l *listing) bySeen(ctx context.Context) (rollcall.Page[rollcall.Session], 
 	m := &seenMerge{l: l, parts: make([]seenStream, len(l.e.keyPrefixes))}
 	skip := l.skip()
 	if l.q.Page.Cursor != "" {
-		c := decodeSeenCursor(l.q.Page.Cursor)
-		m.began, skip = c.began, 0
+		c := enginekit.DecodeSeenCursor(l.q.Page.Cursor)
+		m.began, skip = c.Began, 0
 		for p := range m.parts {
-			m.parts[p].after, m.parts[p].begun = c.after, true
+			m.parts[p].after, m.parts[p].begun = c.After, true
 		}
 	}
 	if l.limit() > 0 {
@@ -96,14 +65,14 @@ func (l *listing) bySeen(ctx context.Context) (rollcall.Page[rollcall.Session], 
 			return page, err
 		}
 	}
-	places := make(map[rollcall.SessionID]seenAt)
+	places := make(map[rollcall.SessionID]enginekit.SessionSeen)
 	page, err := l.page(ctx, m.total, func(ctx context.Context) (rollcall.SessionID, bool, error) {
 		s, ok, err := m.next(ctx)
-		places[s.id] = s
-		return s.id, ok, err
+		places[s.ID] = s
+		return s.ID, ok, err
 	})
 	if page.Next != "" {
-		page.Next = seenCursor{began: m.began, after: places[page.Items[len(page.Items)-1].ID]}.encode()
+		page.Next = enginekit.SeenCursor{Began: m.began, After: places[page.Items[len(page.Items)-1].ID]}.Encode()
 	}
 	return page, err
 }
@@ -123,7 +92,7 @@ func (m *seenMerge) fill(ctx context.Context, first bool) error {
 			s := &m.parts[p]
 			from, behind := "", ""
 			if s.begun {
-				from, behind = fmt.Sprint(s.after.at), idText(s.after.id)
+				from, behind = fmt.Sprint(s.after.At), idText(s.after.ID)
 			}
 			return in(p, &m.l.e.scripts.listBySeen, from, behind, fmt.Sprint(m.step), flag(m.l.public()), budget)
 		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
@@ -152,18 +121,18 @@ func (m *seenMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	}
 }
 
-func (m *seenMerge) next(ctx context.Context) (seenAt, bool, error) {
+func (m *seenMerge) next(ctx context.Context) (enginekit.SessionSeen, bool, error) {
 	if err := m.fill(ctx, false); err != nil {
-		return seenAt{}, false, err
+		return enginekit.SessionSeen{}, false, err
 	}
 	best := -1
 	for p := range m.parts {
-		if items := m.parts[p].items; len(items) > 0 && (best < 0 || items[0].before(m.parts[best].items[0])) {
+		if items := m.parts[p].items; len(items) > 0 && (best < 0 || items[0].Before(m.parts[best].items[0])) {
 			best = p
 		}
 	}
 	if best < 0 {
-		return seenAt{}, false, nil
+		return enginekit.SessionSeen{}, false, nil
 	}
 	s := m.parts[best].items[0]
 	m.parts[best].items = m.parts[best].items[1:]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // userStep bounds the users of one script.
@@ -142,7 +143,7 @@ func readSeen(msg rueidis.RedisMessage, users int) ([]rollcall.Status, error) {
 		}
 		at := int64(score)
 		if last := max(at, -at); last >= kept {
-			out[i].Online, out[i].LastSeen = at >= line, timeOfSec(last)
+			out[i].Online, out[i].LastSeen = at >= line, enginekit.TimeOfSecond(last)
 		}
 	}
 	return out, nil

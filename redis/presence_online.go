@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Lists of users by last sight: newest second first, within one by partition,
@@ -174,7 +175,7 @@ func (w *onlineWalk) take(h *onlineHead, msg rueidis.RedisMessage, first bool) e
 		if err1 != nil || err2 != nil {
 			return damaged("a list of users")
 		}
-		h.seen = append(h.seen, rollcall.Seen{User: user, LastSeen: timeOfSec(sec)})
+		h.seen = append(h.seen, rollcall.Seen{User: user, LastSeen: enginekit.TimeOfSecond(sec)})
 	}
 	if h.last.user, _ = reply[3].ToString(); h.last.user == "" {
 		h.done = true

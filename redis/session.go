@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // StartSession implements [rollcall.Sessions].
@@ -149,7 +150,7 @@ func limitError(reply []rueidis.RedisMessage) error {
 			return damaged("the answer to a login")
 		}
 		id := idOf(of[0])
-		inTheWay = append(inTheWay, rollcall.Conflict{ID: id, App: of[1], Device: of[2], LoginAt: id.Time(), SeenAt: timeOf(seen)})
+		inTheWay = append(inTheWay, rollcall.Conflict{ID: id, App: of[1], Device: of[2], LoginAt: id.Time(), SeenAt: enginekit.TimeOrZero(seen)})
 	}
 	return rollcall.SessionLimitError(int(limit), inTheWay)
 }
@@ -175,7 +176,7 @@ func replayed(now int64, reply []rueidis.RedisMessage) (rollcall.StartResult, er
 	r, err := unpackFound(reply[3])
 	switch {
 	case rollcall.CodeOf(err) == rollcall.CodeNotFound: // it had ended, and then its user was erased
-		return out, rollcall.SessionEndedError(&rollcall.End{At: timeOf(now), Cause: rollcall.CauseErased})
+		return out, rollcall.SessionEndedError(&rollcall.End{At: enginekit.TimeOrZero(now), Cause: rollcall.CauseErased})
 	case err == nil && r.End != nil:
 		return out, rollcall.SessionEndedError(r.End)
 	}
@@ -225,7 +226,7 @@ func unpackFound(msg rueidis.RedisMessage) (record, error) {
 		r, err := unpackLive(reply)
 		end, _ := reply[5].AsInt64()
 		cause, _ := reply[6].ToString()
-		r.End = &rollcall.End{At: timeOf(end), Cause: rollcall.Cause(cause)}
+		r.End = &rollcall.End{At: enginekit.TimeOrZero(end), Cause: rollcall.Cause(cause)}
 		return r, err
 	case status == "ended" && len(reply) == 3:
 		id, _ := reply[1].ToString()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // What transfer_enter.lua is to do with a part of a dossier.
@@ -55,10 +56,10 @@ func (x *entering) fill(d *rollcall.UserSnapshot) {
 		}
 		seen = strconv.FormatInt(sec, 10)
 	}
-	x.head = [...]string{d.Kind, d.Name, flag(d.Invisible), strconv.FormatInt(msOf(d.Frozen)/1000, 10), seen}
+	x.head = [...]string{d.Kind, d.Name, flag(d.Invisible), strconv.FormatInt(enginekit.Milliseconds(d.Frozen)/1000, 10), seen}
 	x.banKey = string(d.BanKey[:])
 	for _, f := range d.Friends {
-		x.add(friendsList, f.User, strconv.FormatInt(msOf(f.Since), 10))
+		x.add(friendsList, f.User, strconv.FormatInt(enginekit.Milliseconds(f.Since), 10))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(d.Days)) {
 		for _, day := range d.Days[kind] {
@@ -149,8 +150,8 @@ func (s *scriptful) take() []string {
 func packEnd(s *rollcall.SessionSnapshot) string {
 	var p packer
 	p.u64(uint64(s.End.At.UnixMilli()))
-	p.u64(uint64(msOf(s.SeenAt)))
-	p.u64(uint64(msOf(s.ExpiresAt)))
+	p.u64(uint64(enginekit.Milliseconds(s.SeenAt)))
+	p.u64(uint64(enginekit.Milliseconds(s.ExpiresAt)))
 	p.short(string(s.End.Cause))
 	p.long(s.End.Reason)
 	p.short(s.End.Actor)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // dossier reads what transfer_read.lua tells of one user.
@@ -23,7 +24,7 @@ func (x *exporting) dossier(ctx context.Context, user string, msg rueidis.RedisM
 	d.Name, _ = f[1].ToString()
 	if n, _ := f[2].AsInt64(); n == 1 {
 		frozen, _ := f[3].AsInt64()
-		d.Invisible, d.Frozen = true, timeOfSec(frozen)
+		d.Invisible, d.Frozen = true, enginekit.TimeOfSecond(frozen)
 	}
 	if score, _ := f[4].ToString(); score != "" {
 		sec, err := strconv.ParseFloat(score, 64)
@@ -31,7 +32,7 @@ func (x *exporting) dossier(ctx context.Context, user string, msg rueidis.RedisM
 			return d, damaged("a last-seen time")
 		}
 		d.Gone = sec < 0
-		d.LastSeen = timeOfSec(int64(max(sec, -sec)))
+		d.LastSeen = enginekit.TimeOfSecond(int64(max(sec, -sec)))
 	}
 	away, err := f[6].AsInt64()
 	if err != nil {
@@ -62,7 +63,7 @@ func (x *exporting) readLists(d *rollcall.UserSnapshot, f []rueidis.RedisMessage
 		return damaged("a list of friends")
 	}
 	for _, s := range friends {
-		d.Friends = append(d.Friends, rollcall.Friend{User: s.Member, Since: timeOf(int64(s.Score))})
+		d.Friends = append(d.Friends, rollcall.Friend{User: s.Member, Since: enginekit.TimeOrZero(int64(s.Score))})
 	}
 	if d.Sessions, err = liveOf(f[8]); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (x *exporting) readLarge(ctx context.Context, d *rollcall.UserSnapshot) err
 		if d.Days == nil {
 			d.Days = make(map[string][]rollcall.Day)
 		}
-		d.Days[day.kind] = append(d.Days[day.kind], day.day)
+		d.Days[day.Kind] = append(d.Days[day.Kind], day.Day)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Upkeep is done in steps of sweepStep of each thing, of sessions dueStep, by the
@@ -134,7 +135,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return rollcall.CheckSetBack(latest, timeOf(e.ticked.Load()))
+	return rollcall.CheckSetBack(latest, enginekit.TimeOrZero(e.ticked.Load()))
 }
 
 // Compact implements [rollcall.Admin]. Redis keeps nothing of what was deleted

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // User implements [rollcall.Users].
@@ -171,30 +172,6 @@ func (e *Engine) Bans(ctx context.Context, at time.Time, r rollcall.PageRequest)
 		return page, err
 	}
 	bans := slices.Collect(maps.Values(byKey))
-	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(banPlace(a), banPlace(b)) })
-	return pageOf(bans, r, banPlace), nil
-}
-
-// banPlace orders bans: by user, then key.
-func banPlace(b rollcall.Ban) string { return b.User + "\x00" + string(b.Key[:]) }
-
-// pageOf cuts a page out of a whole list whose places ascend; the place of the
-// last item is the cursor.
-func pageOf[T any](all []T, r rollcall.PageRequest, place func(T) string) rollcall.Page[T] {
-	page := rollcall.Page[T]{Total: len(all)}
-	from := min(len(all), max(0, r.Number-1)*r.Limit)
-	if r.Cursor != "" {
-		from, _ = slices.BinarySearchFunc(all, r.Cursor, func(item T, cursor string) int {
-			if place(item) <= cursor {
-				return -1
-			}
-			return 1
-		})
-	}
-	to := min(len(all), from+r.Limit)
-	page.Items = append(page.Items, all[from:to]...)
-	if r.Limit > 0 && to < len(all) {
-		page.Next = place(all[to-1])
-	}
-	return page
+	slices.SortFunc(bans, func(a, b rollcall.Ban) int { return strings.Compare(enginekit.BanPlace(a), enginekit.BanPlace(b)) })
+	return enginekit.PageOf(bans, r, enginekit.BanPlace), nil
 }

@@ -1,0 +1,5 @@
+// Package enginekit holds what both engines know of the domain: figures over days,
+// cursors, audiences of events, times, and what is known of days in the archive.
+//
+// It is the one internal package that imports the root, and only engines import it.
+package enginekit
