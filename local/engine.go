@@ -149,7 +149,7 @@ func (e *Engine) setUp(n int, epoch uint32) {
 }
 
 // Configure implements [rollcall.Engine].
-func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
+func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 	v, ok, err := e.store.get(metaKey(metaTimezone))
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (e *Engine) Configure(_ context.Context, s rollcall.Settings) error {
 	}
 	e.ready.Store(true)
 	if e.erasing.begun.Load() != nil && e.store.writable() == nil { // else the first tick that can
-		return e.finishErasures(s.Now)
+		return e.finishErasures(ctx, s.Now)
 	}
 	return nil
 }

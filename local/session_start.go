@@ -28,7 +28,7 @@ type loginTx struct {
 }
 
 // StartSession implements [rollcall.Sessions].
-func (e *Engine) StartSession(_ context.Context, at time.Time, in rollcall.StartSession) (rollcall.StartResult, error) {
+func (e *Engine) StartSession(ctx context.Context, at time.Time, in rollcall.StartSession) (rollcall.StartResult, error) {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return rollcall.StartResult{}, err
@@ -45,7 +45,7 @@ func (e *Engine) StartSession(_ context.Context, at time.Time, in rollcall.Start
 	p.lockWithoutOverdue(now)
 	for e.isErased(in.Session.User) { // first, as the login is a new user's
 		p.mu.Unlock()
-		if err := e.eraseAhead(at); err != nil {
+		if err := e.eraseAhead(ctx, at); err != nil {
 			unlock()
 			return rollcall.StartResult{}, err
 		}

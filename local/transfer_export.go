@@ -30,7 +30,7 @@ func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.U
 		return err
 	}
 	if e.erasing.begun.Load() != nil { // half of a user would stay there for good
-		if err := e.eraseAhead(at); err != nil {
+		if err := e.eraseAhead(ctx, at); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // Tick implements [rollcall.Engine].
 func (e *Engine) Tick(ctx context.Context, at time.Time) error {
-	return cmp.Or(e.tick(ctx, at), e.finishErasures(at))
+	return cmp.Or(e.tick(ctx, at), e.finishErasures(ctx, at))
 }
 
 func (e *Engine) tick(ctx context.Context, at time.Time) error {

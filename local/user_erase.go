@@ -19,16 +19,16 @@ import (
 // in one atomic step; then, in steps that hold nobody up, what has to be looked
 // for: ended sessions and events. A record says what is still to do (tabErasure), so
 // that what a crash or a failing disk cut short is finished: see user_erase_note.go.
-func (e *Engine) Erase(_ context.Context, at time.Time, user string, k rollcall.BanKey) error {
+func (e *Engine) Erase(ctx context.Context, at time.Time, user string, k rollcall.BanKey) error {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return err
 	}
-	x, err := e.eraseNow(at, erasure{part: e.partitionOf(user).index, user: user, last: stillThere, at: now, ban: k})
+	x, err := e.eraseNow(ctx, at, erasure{part: e.partitionOf(user).index, user: user, last: stillThere, at: now, ban: k})
 	if err != nil {
 		return err
 	}
-	return e.finishErasure(x)
+	return e.finishErasure(x) //nolint:contextcheck // what has begun ends, whoever waits
 }
 
 // stillThere stands for the last event of an erasure whose user is still there.
@@ -177,8 +177,7 @@ func (e *Engine) eraseSomeEnded(x erasure, from key) (next key, err error) {
 }
 
 // dropFromFriendLists removes the user from every list of friends, and empties their own.
-func (e *Engine) dropFromFriendLists(at time.Time, user string) error {
-	ctx := uninterrupted{} // what has begun ends, whoever waits
+func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user string) error {
 	p := e.partitionOf(user)
 	p.mu.RLock()
 	n, ok := p.find(user)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -38,10 +39,10 @@ func (s *erasing) take() []erasure {
 }
 
 // eraseNow notes an erasure and removes the user. It returns what is left to do.
-func (e *Engine) eraseNow(at time.Time, x erasure) (erasure, error) {
+func (e *Engine) eraseNow(ctx context.Context, at time.Time, x erasure) (erasure, error) {
 	e.erasing.mu.Lock()
 	defer e.erasing.mu.Unlock()
-	if err := e.removeBegun(at); err != nil { // of another user, or the same
+	if err := e.removeBegun(ctx, at); err != nil { // of another user, or the same
 		return x, err
 	}
 	b := e.store.newBatch()
@@ -56,7 +57,7 @@ func (e *Engine) eraseNow(at time.Time, x erasure) (erasure, error) {
 	if err := e.store.wait(t); err != nil {
 		return x, err
 	}
-	return e.remove(at)
+	return e.remove(ctx, at)
 }
 
 // haveBegun notes an erasure in memory. From here on no login of the user is accepted that
@@ -76,16 +77,17 @@ func (e *Engine) isErased(user string) bool {
 }
 
 // remove removes the user of the erasure that has begun. The caller holds erasing.mu.
-func (e *Engine) remove(at time.Time) (erasure, error) {
+func (e *Engine) remove(ctx context.Context, at time.Time) (erasure, error) {
+	ctx = context.WithoutCancel(ctx) // what has begun ends, whoever waits
 	x := *e.erasing.begun.Load()
 	p := e.parts[x.part]
-	if err := e.dropFromFriendLists(at, x.user); err != nil {
+	if err := e.dropFromFriendLists(ctx, at, x.user); err != nil {
 		return x, err
 	}
 	p.mu.Lock()
 	for p.hasFriends(x.user) { // made meanwhile
 		p.mu.Unlock()
-		if err := e.dropFromFriendLists(at, x.user); err != nil {
+		if err := e.dropFromFriendLists(ctx, at, x.user); err != nil {
 			return x, err
 		}
 		p.mu.Lock()
@@ -107,11 +109,11 @@ func (e *Engine) remove(at time.Time) (erasure, error) {
 
 // removeBegun removes the user of an erasure that was cut short, if there is one. The
 // caller holds erasing.mu.
-func (e *Engine) removeBegun(at time.Time) error {
+func (e *Engine) removeBegun(ctx context.Context, at time.Time) error {
 	if e.erasing.begun.Load() == nil {
 		return nil
 	}
-	x, err := e.remove(at)
+	x, err := e.remove(ctx, at)
 	if err == nil {
 		_ = e.erasing.left(x, nil) // for the next tick
 	}
@@ -119,24 +121,24 @@ func (e *Engine) removeBegun(at time.Time) error {
 }
 
 // eraseAhead waits until a user is gone, whose login has met an erasure of theirs.
-func (e *Engine) eraseAhead(at time.Time) error {
+func (e *Engine) eraseAhead(ctx context.Context, at time.Time) error {
 	e.erasing.mu.Lock()
 	defer e.erasing.mu.Unlock()
-	return e.removeBegun(at)
+	return e.removeBegun(ctx, at)
 }
 
 // finishErasures goes on with what was cut short.
-func (e *Engine) finishErasures(at time.Time) error {
+func (e *Engine) finishErasures(ctx context.Context, at time.Time) error {
 	err := e.writes()
 	if err != nil {
 		return err
 	}
 	if e.erasing.begun.Load() != nil && e.erasing.mu.TryLock() { // else somebody is at it
-		err = e.removeBegun(at)
+		err = e.removeBegun(ctx, at)
 		e.erasing.mu.Unlock()
 	}
 	for _, x := range e.erasing.take() {
-		err = errors.Join(err, e.finishErasure(x))
+		err = errors.Join(err, e.finishErasure(x)) //nolint:contextcheck // what has begun ends, whoever waits
 	}
 	return err
 }

@@ -285,6 +285,38 @@ func TestWhatAUserDoesWhileTheyAreErasedGoesWithThem(t *testing.T) {
 	}
 }
 
+// TestAnErasureOfANewUserIsNotThatOfTheOldOne has a server die when the user is gone, but
+// still in the events. The user comes back, and is erased too.
+func TestAnErasureOfANewUserIsNotThatOfTheOldOne(t *testing.T) {
+	t.Parallel()
+	r := newMomentaryRig(t)
+	ctx := t.Context()
+	for ahead := 2; ; ahead++ {
+		user := fmt.Sprintf("erased-%d-of-them", ahead)
+		r.much(t, user)
+		require.True(t, r.eraseUntil(t, user, ahead))
+		note := r.do(t, "GET", "rc:{0}:erasure:"+user)
+		old, err := r.e.erasing(r.clock.Now().UnixMilli(), user, note)
+		require.NoError(t, err)
+		if !old.past {
+			require.NoError(t, r.e.Erase(ctx, r.clock.Now(), user, rollcall.BanKey{}))
+			continue
+		}
+		in, err := r.roll.Login(ctx, rollcall.Login{User: user})
+		require.NoError(t, err)
+		before := len(r.events(t, rollcall.UserErased))
+		require.NoError(t, r.roll.Erase(ctx, user))
+		r.requireErased(t, user, in, before)
+
+		// Whoever is late with the old one leaves the note of another alone.
+		_, err = r.e.noteErasure(ctx, r.clock.Now().UnixMilli(), user, rollcall.BanKey{})
+		require.NoError(t, err)
+		require.NoError(t, old.redact(ctx))
+		require.Equal(t, strconv.Itoa(noteLen), r.do(t, "STRLEN", "rc:{0}:erasure:"+user))
+		return
+	}
+}
+
 // TestTwoErasuresOfOneUserAreOne has them go on side by side, and both are answered
 // when nothing is left.
 func TestTwoErasuresOfOneUserAreOne(t *testing.T) {
