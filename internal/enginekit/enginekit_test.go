@@ -123,7 +123,7 @@ func TestTheListOfOffloadedDaysIsReadAnewWhenItIsOldOrOutdated(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, a.asked)
 
-		time.Sleep(listTTL + time.Second) // time of the bubble
+		<-time.After(listTTL + time.Second) // time of the bubble
 		_, err = o.List(t.Context(), a)
 		require.NoError(t, err)
 		require.Equal(t, 3, a.asked)
