@@ -88,6 +88,9 @@ func (s *serverSide) shared(body any) any {
 		} else {
 			since(out, v, "expires_at", "seen_at")
 		}
+		if _, dated := v["created_at"].(string); dated && v["name"] == "admin_key" {
+			out["created_at"] = "when the server was started, one after the other"
+		}
 		since(out, v, "ends_at", "login_at")
 		since(out, v, "until", "at")
 		if text, ok := v["beat_key"].(string); ok {

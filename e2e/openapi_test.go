@@ -86,16 +86,19 @@ func TestOpenAPIPleasesLintersAndGenerators(t *testing.T) {
 	for _, name := range []string{"redocly.yaml", "spectral.yaml", "tsconfig.json", "main.ts"} {
 		copyFile(t, filepath.Join("openapi", name), filepath.Join(dir, name))
 	}
-	for _, name := range []string{"openapi.json", "openapi-3.0.json"} {
+	documents := []string{"openapi.json", "openapi-3.0.json"}
+	for _, name := range documents {
 		s.save(name, filepath.Join(dir, name))
-		printed := tools.run(t, dir, nil, "redocly", "lint", "--config", "redocly.yaml", name)
-		require.NotContains(t, printed, "warning", "Redocly, %s", name)
-		tools.run(t, dir, nil, "spectral", "lint", "--ruleset", "spectral.yaml", "--fail-severity", "hint", name)
 	}
+	printed := tools.run(t, dir, nil, "redocly", append([]string{"lint", "--config", "redocly.yaml"}, documents...)...)
+	require.NotContains(t, printed, "warning", "Redocly")
+	for _, name := range documents {
+		require.Contains(t, printed, name+": validated", "Redocly")
+	}
+	tools.run(t, dir, nil, "spectral", append([]string{"lint", "--ruleset", "spectral.yaml", "--fail-severity", "hint"}, documents...)...)
 	tools.run(t, dir, nil, "openapi-ts", "-i", "openapi.json", "-o", "client", "-c", "@hey-api/client-fetch", "--no-log-file")
-	tools.run(t, dir, nil, "tsc", "--noEmit", "-p", ".")
-	tools.run(t, dir, nil, "tsc", "-p", ".")
-	printed := tools.run(t, dir, []string{"ROLLCALL_URL=" + s.url, "ROLLCALL_KEY=" + adminKey}, "node", "out/main.js")
+	tools.run(t, dir, nil, "tsc", "-p", ".") // fails where types do not fit, too
+	printed = tools.run(t, dir, []string{"ROLLCALL_URL=" + s.url, "ROLLCALL_KEY=" + adminKey}, "node", "out/main.js")
 	require.Equal(t, "kicked\n", printed)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/enginetest"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // eagerStore is a memStore whose every flush is worth a snapshot.
@@ -24,9 +25,16 @@ func (s *eagerStore) Open() (rollcall.Engine, error) {
 	return Open("data", Options{fs: s.fs, ReserveBytes: -1, minDelta: 1})
 }
 
-// TestConformanceWithEagerSnapshots leaves the long cases to TestConformance: every
-// group writes enough to have snapshots in the midst of it.
-func TestConformanceWithEagerSnapshots(t *testing.T) { enginetest.RunShort(t, newEagerStore, 0, 1) }
+// TestConformanceWithEagerSnapshots leaves the long cases to TestConformance, and every
+// second of the others but in a long run: what is left writes enough to have snapshots
+// in the midst of it.
+func TestConformanceWithEagerSnapshots(t *testing.T) {
+	nth := 2
+	if testbudget.Long() {
+		nth = 1
+	}
+	enginetest.RunShort(t, newEagerStore, 0, nth)
+}
 
 func TestModelWithEagerSnapshots(t *testing.T) { enginetest.RunModel(t, newEagerStore, 40) }
 

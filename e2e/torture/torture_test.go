@@ -26,7 +26,7 @@ func TestTorture(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, torture(t.Context(), options{
 				engine: engine, seed: 20260203, dir: kept, out: t.Output(), tools: tools,
-				rounds: testbudget.Rounds(t, testbudget.Budget{Least: 4, Time: 45 * time.Second}),
+				rounds: testbudget.Rounds(t, testbudget.Budget{Least: 3, Time: 12 * time.Second}),
 			}))
 		})
 	}
