@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-// TestTorture is a short run on each engine. What it proves, "go run
+// TestTorture is a run of a minute on each engine, side by side. What it proves, "go run
 // ./e2e/torture" goes on looking for.
 func TestTorture(t *testing.T) {
 	dir := t.TempDir()
@@ -22,11 +22,12 @@ func TestTorture(t *testing.T) {
 	}
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
 			kept, err := os.MkdirTemp("", "torture-") // kept if something is different
 			require.NoError(t, err)
 			require.NoError(t, torture(t.Context(), options{
 				engine: engine, seed: 20260203, dir: kept, out: t.Output(), tools: tools,
-				rounds: testbudget.Rounds(t, testbudget.Budget{Least: 3, Time: 12 * time.Second}),
+				rounds: testbudget.Rounds(t, testbudget.Budget{Least: 4, Time: time.Minute}),
 			}))
 		})
 	}
