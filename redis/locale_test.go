@@ -35,7 +35,7 @@ func TestTheLocaleOfRedisChangesNoOrder(t *testing.T) {
 	s := redistest.Start(t, redistest.Options{})
 
 	// Ties are decided by bytes.
-	text, err := sources.ReadFile("lua/bytes.lua")
+	text, err := sources.ReadFile("lua/lib/bytes.lua")
 	require.NoError(t, err)
 	texts := []string{"", "\x00", "a", "A", "b", "B", "aB", "Ab", "\xff", "é", "e", "z", "12345678", "12345678a", "12345678B", "1234567A", "1234567a9"}
 	args := []string{"EVAL", string(text) + `

@@ -3,6 +3,7 @@ package redis
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -346,8 +347,9 @@ type measured struct {
 
 func (m measured) Open() (rollcall.Engine, error) { return Open(m.t.Context(), m.opts) }
 
-// TestNoScriptOfTheSuiteTakesLong runs some cases of the suite, in a
-// long run all of them, and looks at each command that they sent.
+// TestNoScriptOfTheSuiteTakesLong runs some cases of the suite, in a long run all of
+// them, and looks at each command that they sent. If one was slow they run again, as for
+// requireQuick: none may be slow each time.
 func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
 	t.Parallel()
 	s, m, n := redistest.Start(t, redistest.Options{}), newMeter(t), 0
@@ -355,11 +357,22 @@ func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
 	if testbudget.Long() {
 		nth = 1
 	}
-	enginetest.RunShort(t, func(t testing.TB) enginetest.Store {
-		n++
-		return measured{t, Options{URL: s.URL(), Prefix: fmt.Sprint("rc:", n), Partitions: 8, Timeout: time.Minute, wrap: m.wrap}}
-	}, 0, nth)
-	name, spent := m.costliest()
-	t.Logf("of %d commands, %s took most, %v", m.ran, name, spent)
-	require.Empty(t, m.slow(), "processor time of Redis by command")
+	always := map[string]time.Duration{}
+	for run := range 4 {
+		enginetest.RunShort(t, func(t testing.TB) enginetest.Store {
+			n++
+			return measured{t, Options{URL: s.URL(), Prefix: fmt.Sprint("rc:", n), Partitions: 8, Timeout: time.Minute, wrap: m.wrap}}
+		}, 0, nth)
+		name, spent := m.costliest()
+		slow := m.slow()
+		t.Logf("of %d commands, %s took most, %v; slow: %v", m.ran, name, spent, slow)
+		if run == 0 {
+			always = slow
+		}
+		maps.DeleteFunc(always, func(name string, _ time.Duration) bool { return slow[name] == 0 })
+		if len(always) == 0 {
+			return
+		}
+	}
+	require.Failf(t, "slow commands", "processor time of Redis: %v", always)
 }

@@ -13,14 +13,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowScript is what no script may take of Redis's main thread, whatever the data.
-const slowScript = 10 * time.Millisecond
+// slowScript is what no script may take of Redis's main thread, whatever the data, on a
+// machine that runs referenceScript in referenceTime; a slower one is given more.
+const (
+	slowScript      = 10 * time.Millisecond
+	referenceScript = `local x = 0 for i = 1, 1000000 do x = (x + i) % 7 end return x`
+	referenceTime   = 20 * time.Millisecond
+)
 
 // meter measures the commands of engines on a server that nobody else uses: what
 // each takes of the processor time of Redis's main thread. The slow log
 // has the time on the wall, which on a busy machine is that of other programs too.
 type meter struct {
+	t     *testing.T
 	names map[string]string // of scripts
+	once  sync.Once
+	limit time.Duration // of a command
 
 	mu    sync.Mutex
 	spent map[string]time.Duration // the most that one run took
@@ -31,7 +39,7 @@ func newMeter(t *testing.T) *meter {
 	t.Helper()
 	all, err := loadScripts()
 	require.NoError(t, err)
-	m := &meter{names: make(map[string]string), spent: make(map[string]time.Duration)}
+	m := &meter{t: t, limit: slowScript, names: make(map[string]string), spent: make(map[string]time.Duration)}
 	for _, s := range all.all {
 		m.names[s.sha] = s.name
 	}
@@ -39,7 +47,28 @@ func newMeter(t *testing.T) *meter {
 }
 
 // wrap is an option of an engine.
-func (m *meter) wrap(c rueidis.Client) rueidis.Client { return &meteredClient{c, m} }
+func (m *meter) wrap(c rueidis.Client) rueidis.Client {
+	m.once.Do(func() { m.calibrate(c) })
+	return &meteredClient{c, m}
+}
+
+// calibrate finds out how fast the machine is, by the quickest of some runs.
+func (m *meter) calibrate(c rueidis.Client) {
+	quickest := time.Hour
+	for range 5 {
+		info := func() rueidis.Completed { return c.B().Info().Section("cpu").Build() }
+		results := c.DoMulti(m.t.Context(), info(), c.B().Eval().Script(referenceScript).Numkeys(0).Build(), info())
+		before, ok1 := cpuOf(results[0])
+		after, ok2 := cpuOf(results[2])
+		if ok1 && ok2 && results[1].Error() == nil {
+			quickest = min(quickest, after-before)
+		}
+	}
+	if quickest > referenceTime && quickest < time.Hour {
+		m.limit = slowScript * quickest / referenceTime
+	}
+	m.t.Logf("the reference took %v, so a command may take %v", quickest, m.limit)
+}
 
 type meteredClient struct {
 	rueidis.Client
@@ -98,7 +127,7 @@ func (m *meter) slow() map[string]time.Duration {
 	defer m.mu.Unlock()
 	out := make(map[string]time.Duration)
 	for name, spent := range m.spent {
-		if spent >= slowScript {
+		if spent >= m.limit {
 			out[name] = spent
 		}
 	}
