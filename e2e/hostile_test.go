@@ -62,7 +62,10 @@ func TestHostileTexts(t *testing.T) {
 	for _, text := range refused {
 		h.refuse(text)
 	}
-	require.Subset(t, keys, slices.Collect(maps.Keys(h.keys.dump())), "what was refused left nothing")
+	left := slices.DeleteFunc(slices.Collect(maps.Keys(h.keys.dump())), func(key string) bool {
+		return strings.Contains(key, "}:did:") // the answer to one that was taken, kept for a repetition
+	})
+	require.Subset(t, keys, left, "what was refused left nothing")
 	require.Equal(t, before, h.view())
 }
 

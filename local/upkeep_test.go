@@ -316,7 +316,7 @@ func TestAnErasureThatACrashCutShortIsFinishedOnOpening(t *testing.T) {
 	_, err := p.erase(u, p.clock, "alice", rollcall.BanKey{})
 	p.mu.Unlock()
 	r.NoError(err)
-	r.NoError(u.wait())
+	r.NoError(u.wait()) // what gives the number back comes behind, and may be lost
 	r.crash()
 	for table := range 256 {
 		r.NoError(r.eng.store.scan(r.ctx, newKey(byte(table), 1), func(k, v []byte) error {

@@ -91,11 +91,34 @@ func (e *Engine) lookForRest(x erasure) error {
 			return err
 		}
 	}
+	if err := e.parts[x.part].freeErased(x.user); err != nil {
+		return err
+	}
 	b := e.store.newBatch()
 	if err := b.Delete(x.key(), nil); err != nil {
 		return errors.Join(err, b.Close())
 	}
 	return e.store.write(b)
+}
+
+// freeErased gives the number of an erased user back, if a crash kept it from that
+// after the user was gone: the id stands with the number.
+func (p *partition) freeErased(user string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, ok := p.find(user)
+	if !ok || p.needs(n) { // or a new user has the id
+		return nil
+	}
+	b := p.eng.store.newBatch()
+	err := p.freeNumber(b, n)
+	if err == nil {
+		err = p.writeBlock(b, n>>blockShift)
+	}
+	if err == nil {
+		err = p.eng.store.queue(b)
+	}
+	return errors.Join(err, b.Close())
 }
 
 // redactSome takes the user out of some of the events up to the last they can
