@@ -3,8 +3,10 @@
 # Runs every test, and those in which goroutines meet with the race detector too:
 # ./test.sh
 #
-# Random and repeated work has a budget of time; -long makes it twenty times as
-# long: ./test.sh -long
+# Random and repeated work has a budget of time; of the ways in which an engine may be
+# run or set up one has the whole conformance suite, and the others have parts of it.
+# -long makes the budgets twenty times as long, and gives every way all cases:
+# ./test.sh -long
 #
 # Other arguments go to go test. With packages or -run among them there is one run,
 # as go test would do it: ./test.sh -race ./local. A pattern of -run without a slash
