@@ -31,7 +31,8 @@ func holdRun(t *testing.T, s *serving, key, path string) (letGo func()) {
 		require.NoError(t, err)
 		var owner string
 		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT owner FROM rollcall_archive_lease").Scan(&owner))
-		if owner != "" {
+		// It has begun, and not only the lease is left to be given back.
+		if owner != "" && stateOfRun(t, s, key) == "running" {
 			return func() {
 				require.NoError(t, tx.Rollback())
 				require.NoError(t, db.Close())
@@ -48,11 +49,22 @@ func holdRun(t *testing.T, s *serving, key, path string) (letGo func()) {
 func waitForRun(t *testing.T, s *serving, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		status, list := s.call(http.MethodGet, "/v1/archive/runs?limit=1", key, "")
-		require.Equal(t, http.StatusOK, status, "%v", list)
-		latest := list["items"].([]any)[0].(map[string]any)
-		return latest["state"] != "running"
+		state := stateOfRun(t, s, key)
+		return state != "" && state != "running"
 	}, time.Minute, time.Millisecond, "the run ends")
+}
+
+// stateOfRun is how it is with the latest run, "" if there is none.
+func stateOfRun(t *testing.T, s *serving, key string) string {
+	t.Helper()
+	status, list := s.call(http.MethodGet, "/v1/archive/runs?limit=1", key, "")
+	require.Equal(t, http.StatusOK, status, "%v", list)
+	items, _ := list["items"].([]any)
+	if len(items) == 0 {
+		return ""
+	}
+	state, _ := items[0].(map[string]any)["state"].(string)
+	return state
 }
 
 func TestAServerKilledInARunGoesOnWithItAtOnce(t *testing.T) {
