@@ -124,10 +124,10 @@ type StartSession struct {
 	Retry     *Retry
 }
 
-// Retry makes a login safe to repeat. A second Begin with the same Key within
+// Retry makes a login safe to repeat. A second StartSession with the same Key within
 // the time kept returns what the first one did while the session of the first
 // lives; afterwards it fails with CodeSessionEnded and the session's cause,
-// which is CauseErased if nothing of it is remembered. A Begin that was refused
+// which is CauseErased if nothing of it is remembered. A StartSession that was refused
 // holds no key. Of logins of different users under one Key, also at the same
 // instant, at most one succeeds.
 type Retry struct {
@@ -206,7 +206,7 @@ type Users interface {
 	//
 	// The user goes in one step, behind the friends: what others have done to them
 	// until then goes with them, and whoever has the id after it is a new user, of
-	// whom the erasure takes nothing. So a Begin that meets an erasure has the old
+	// whom the erasure takes nothing. So a StartSession that meets an erasure has the old
 	// user removed first, and begins a session of the new one. An Erase that is cut
 	// short, by ctx, a crash or a failing store, has begun nothing, or Tick finishes
 	// it within some seconds. Until then the user may still be there, with fewer
@@ -294,9 +294,9 @@ type Transfer interface {
 	// that ExpiresAt is later than SeenAt and Idle say, stays put off until the
 	// next touch, by the restart grace from now at most; that moves no deadline
 	// and no presence but the session's own.
-	// Dossiers that are empty are passed over.
+	// Snapshots that are empty are passed over.
 	//
-	// A dossier of a user of whom anything is known but ended sessions is
+	// A snapshot of a user of whom anything is known but ended sessions is
 	// refused with CodeConflict, which names the user, and so is one with a
 	// session whose id or token is known as live, or whose id as ended; nothing
 	// of it is entered. So is one of a user who is banned here. Others of the same

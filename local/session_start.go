@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// loginTx is a login on its way through Begin.
+// loginTx is a login on its way through StartSession.
 type loginTx struct {
 	p     *partition
 	u     *tx
