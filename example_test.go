@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/local"
+	"github.com/rollcall/rollcall/redis"
 )
 
 // exampleRoll opens a Roll in memory, on a clock that stands on a Monday
@@ -24,6 +26,66 @@ func exampleRoll(o rollcall.Options) (*rollcall.Roll, *rollcall.ManualClock) {
 		panic(err)
 	}
 	return roll, clock
+}
+
+// The first lines of an application: an engine in the process, its data in a folder.
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "rollcall-data")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	firstLines := func() error {
+		engine, err := local.Open(dir, local.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = engine.Close() }()
+		roll, err := rollcall.New(engine, rollcall.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = roll.Close() }()
+
+		in, err := roll.Login(ctx, rollcall.Login{User: "alice", Device: "ios"})
+		if err != nil {
+			return err
+		}
+		s, err := roll.Verify(ctx, rollcall.SessionRef{Token: in.Token})
+		fmt.Println(s.User, s.Device, err)
+		n, err := roll.OnlineCount(ctx, 5*time.Minute)
+		fmt.Println(n, "online", err)
+		ended, err := roll.Kick(ctx, rollcall.Kick{User: "alice", Reason: "new password"})
+		fmt.Println(ended.Ended, "ended", err)
+		return err
+	}
+	if err := firstLines(); err != nil {
+		panic(err)
+	}
+	// Output:
+	// alice ios <nil>
+	// 1 online <nil>
+	// 1 ended <nil>
+}
+
+// The same on Redis: any number of servers with these lines share what they know. It
+// needs a Redis, so it is compiled here and not run.
+func Example_redis() {
+	ctx := context.Background()
+	engine, err := redis.Open(ctx, redis.Options{URL: "redis://10.0.0.5:6379"})
+	if err != nil {
+		panic(err)
+	}
+	roll, err := rollcall.New(engine, rollcall.Options{})
+	if err != nil {
+		panic(err)
+	}
+	in, err := roll.Login(ctx, rollcall.Login{User: "alice", Device: "ios"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(in.Session.ID, in.Token)
 }
 
 // A token is good until its session is ended; then its holder learns why.

@@ -1,0 +1,26 @@
+# Rollcall as an image: one static binary, no shell, a user without rights.
+#
+#   docker build -t rollcall .
+#   docker run -p 127.0.0.1:8080:8080 -v rollcall:/data -e ROLLCALL_ADMIN_KEY=rck_… rollcall
+#
+# The data is in the volume /data. Give an admin key of at least 32 characters behind
+# rck_; without one, the server makes its own and keeps it in /data/admin.key. Put TLS
+# in front, or mount a certificate and set ROLLCALL_TLS_CERT and ROLLCALL_TLS_KEY.
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags='-s -w' -o /rollcall ./cmd/rollcall \
+    && mkdir /data
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /rollcall /rollcall
+COPY --from=build --chown=65532:65532 --chmod=700 /data /data
+USER 65532:65532
+ENV ROLLCALL_DATA_DIR=/data ROLLCALL_LISTEN=0.0.0.0:8080
+VOLUME /data
+EXPOSE 8080
+ENTRYPOINT ["/rollcall"]
+CMD ["serve"]
