@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -20,13 +19,14 @@ import (
 func measureRedisDue(ctx context.Context, most int) (section, error) {
 	s := section{
 		title: "Sessions of the distributed engine due at one instant",
-		about: "All sessions end by idleness, and all their users fall silent, at one instant: they were begun before an outage, whose grace ends then. " +
-			"A client each pings Redis, verifies, touches, logs in and beats every 5 ms: for 5 s before that instant, and from 2 s before it until all are swept or a minute has passed. " +
-			"*Redis a session* is the processor time of Redis in that minute for each session that ended. " +
-			"The last two columns are of the longest PING while they were due, and of that in which Redis was busy longest: how much of it Redis worked, and how long it waited for a processor that other programs had (Linux only).",
+		about: "All sessions end by idleness, and all their users fall silent, at one instant: they were begun before an outage, whose grace ends then. They were imported. " +
+			"A client each pings Redis, verifies, touches, logs in and beats every 5 ms. *due* is from that instant until all are swept, or for a minute; *before* is as long a time right before it, of the same load, when nothing is due. " +
+			"*slow* is how many of all took over 50 ms. " +
+			"*Redis a session* is the processor time of Redis while they were due for each session that ended. " +
+			"The last two columns are of the longest PING, and of that in which Redis was busy longest: how much of it Redis worked, and how long it waited for a processor that other programs had (Linux only).",
 	}
 	t := table{head: []string{
-		"sessions", "command", "before: median", "p99", "longest", "due: median", "p99", "longest", "swept within a minute", "Redis a session",
+		"sessions", "command", "", "median", "99 %", "99.9 %", "longest", "slow", "swept", "in", "Redis a session",
 		"longest: Redis worked, waited", "busiest: worked, waited",
 	}}
 	for _, n := range []int{most / 100, most / 10, most} {
@@ -40,7 +40,10 @@ func measureRedisDue(ctx context.Context, most int) (section, error) {
 	return s, nil
 }
 
-const dueGrace = 15 * time.Second
+const (
+	dueGrace = dueFor + 5*time.Second
+	dueSlow  = 50 * time.Millisecond
+)
 
 // redisDue measures with so many sessions.
 func redisDue(ctx context.Context, n int) (rows [][]string, err error) {
@@ -53,54 +56,79 @@ func redisDue(ctx context.Context, n int) (rows [][]string, err error) {
 	if err := s.Tick(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.fillLogins(ctx, n, func(_ *rand.Rand, i int) rollcall.Login { return rollcall.Login{User: paddedUser(i)} }); err != nil {
+	began := time.Now()
+	if err := s.fillSessions(ctx, n); err != nil {
 		return nil, err
 	}
+	fmt.Fprintf(os.Stderr, "bench: %d sessions are imported after %s\n", n, took(time.Since(began)))
 	if err := s.reopen(ctx, o); err != nil {
 		return nil, err
 	}
+	instant := time.Now().Add(dueGrace)
 	if err := s.Tick(ctx); err != nil { // the outage ends here
 		return nil, err
 	}
-	began := time.Now()
 	var newcomers atomic.Int64
-	quiet, _, err := s.askMeanwhile(ctx, &newcomers, func() error { return wait(ctx, 5*time.Second) })
-	if err == nil {
-		err = wait(ctx, time.Until(began.Add(dueGrace-2*time.Second)))
-	}
+	before, err := s.askMeanwhile(ctx, &newcomers, func() error { return s.untilDue(ctx, instant) })
 	if err != nil {
 		return nil, err
 	}
-	before, err := s.peer.cpu()
+	busy, err := s.peer.cpu()
 	if err != nil {
 		return nil, err
 	}
 	left := 0
-	waits, pings, err := s.askMeanwhile(ctx, &newcomers, func() (err error) {
+	due, err := s.askMeanwhile(ctx, &newcomers, func() (err error) {
 		left, err = s.untilSwept(ctx, &newcomers)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	lasted := time.Since(instant)
 	after, err := s.peer.cpu()
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range dueCommands {
-		row := []string{count(float64(n)), c}
-		for _, w := range [][]time.Duration{quiet[c], waits[c]} {
-			row = append(row, took(percentile(w, 50)), took(percentile(w, 99)), took(slices.Max(w)))
+	before.keepFrom(instant.Add(-lasted))
+	for i, c := range dueCommands {
+		first, swept := []string{"", ""}, []string{"", "", ""}
+		if i == 0 {
+			first[0] = count(float64(n))
+			swept = []string{fmt.Sprint(n - left), lasted.Round(100 * time.Millisecond).String(), took((after - busy) / time.Duration(max(1, n-left)))}
 		}
-		row = append(row, fmt.Sprint(n-left), took((after-before)/time.Duration(max(1, n-left))))
-		if c == "PING" {
-			row = append(row, pings.longest.String(), pings.busiest.String())
-		} else {
-			row = append(row, "", "")
-		}
-		rows = append(rows, row)
+		first[1] = c
+		rows = append(rows, before.row(first, c, "before", []string{"", "", ""}), due.row([]string{"", c}, c, "due", swept))
 	}
 	return rows, nil
+}
+
+// asked is what became of the commands that were asked: by command, when each began
+// and how long it took.
+type asked struct {
+	began map[string][]time.Time
+	took  map[string][]time.Duration
+	pings *pinged
+}
+
+// keepFrom drops what began earlier.
+func (a *asked) keepFrom(first time.Time) {
+	for c, began := range a.began {
+		i, _ := slices.BinarySearchFunc(began, first, time.Time.Compare)
+		a.began[c], a.took[c] = began[i:], a.took[c][i:]
+	}
+}
+
+// row is a row of the table.
+func (a *asked) row(first []string, c, when string, swept []string) []string {
+	all := slices.Sorted(slices.Values(a.took[c]))
+	fast, _ := slices.BinarySearch(all, dueSlow)
+	row := append(first, when, took(percentile(all, 50)), took(percentile(all, 99)), took(all[min(len(all)-1, len(all)*999/1000)]), took(all[len(all)-1]))
+	row = append(append(row, fmt.Sprintf("%d of %d", len(all)-fast, len(all))), swept...)
+	if c == "PING" {
+		return append(row, a.pings.longest.String(), a.pings.busiest.String())
+	}
+	return append(row, "", "")
 }
 
 var dueCommands = []string{"PING", "verify", "touch", "login", "beat"}
@@ -160,35 +188,36 @@ func (p *peer) scheduled() (worked, waited time.Duration) {
 // askMeanwhile runs the commands side by side while something else goes on, and
 // returns how long each took, and what the PINGs waited for. It counts whom it logged
 // in.
-func (s *shared) askMeanwhile(ctx context.Context, newcomers *atomic.Int64, goesOn func() error) (map[string][]time.Duration, *pinged, error) {
-	pings := &pinged{}
+func (s *shared) askMeanwhile(ctx context.Context, newcomers *atomic.Int64, goesOn func() error) (asked, error) {
+	out := asked{began: make(map[string][]time.Time), took: make(map[string][]time.Duration), pings: &pinged{}}
 	in, err := s.Login(ctx, rollcall.Login{User: "asker", DeviceID: "one"})
 	if err != nil {
-		return nil, pings, err
+		return out, err
 	}
 	ref := rollcall.SessionRef{Token: in.Token}
+	logins := int(newcomers.Load())
 	run := map[string]func(i int) error{
-		"PING":   func(int) error { return pings.ping(s.peer) },
+		"PING":   func(int) error { return out.pings.ping(s.peer) },
 		"verify": func(int) error { _, err := s.Verify(ctx, ref); return err },
 		"touch":  func(int) error { _, err := s.Touch(ctx, ref); return err },
 		"login": func(i int) error {
-			_, err := s.Login(ctx, rollcall.Login{User: fmt.Sprint("new", i), DeviceID: "one"})
-			atLeast(newcomers, int64(i+1))
+			_, err := s.Login(ctx, rollcall.Login{User: fmt.Sprint("new", logins+i), DeviceID: "one"})
+			atLeast(newcomers, int64(logins+i+1))
 			return err
 		},
 		"beat": func(i int) error { return s.Beat(ctx, paddedUser(i)) },
 	}
 	var done atomic.Bool
-	took := make([][]time.Duration, len(dueCommands))
+	began, took := make([][]time.Time, len(dueCommands)), make([][]time.Duration, len(dueCommands))
 	asking := make(chan error, 1)
 	go func() {
 		asking <- together(len(dueCommands), func(c int) error {
 			for i := 0; !done.Load(); i++ {
-				began := time.Now()
+				at := time.Now()
 				if err := run[dueCommands[c]](i); err != nil {
 					return err
 				}
-				took[c] = append(took[c], time.Since(began))
+				began[c], took[c] = append(began[c], at), append(took[c], time.Since(at))
 				if err := wait(ctx, 5*time.Millisecond); err != nil {
 					return err
 				}
@@ -199,19 +228,31 @@ func (s *shared) askMeanwhile(ctx context.Context, newcomers *atomic.Int64, goes
 	err = goesOn()
 	done.Store(true)
 	if err = errors.Join(err, <-asking); err != nil {
-		return nil, pings, err
+		return out, err
 	}
-	out := make(map[string][]time.Duration)
 	for i, c := range dueCommands {
-		out[c] = took[i]
+		out.began[c], out.took[c] = began[i], took[i]
 	}
-	return out, pings, nil
+	return out, nil
 }
 
-// untilSwept waits until the sessions are gone but those of the askers, for a
-// minute at most.
+// untilDue waits until an instant, and asks what untilSwept asks.
+func (s *shared) untilDue(ctx context.Context, instant time.Time) error {
+	for time.Now().Before(instant) {
+		if err := wait(ctx, min(500*time.Millisecond, time.Until(instant))); err != nil {
+			return err
+		}
+		if _, err := s.Stats(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilSwept waits until the sessions are gone but those of the askers, for dueFor at
+// most.
 func (s *shared) untilSwept(ctx context.Context, newcomers *atomic.Int64) (int, error) {
-	over := time.Now().Add(time.Minute)
+	over := time.Now().Add(dueFor)
 	for {
 		if err := wait(ctx, 500*time.Millisecond); err != nil {
 			return 0, err

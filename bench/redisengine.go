@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +103,47 @@ func (s *shared) fillSeen(ctx context.Context, first, end int) error {
 func (s *shared) fillLogins(ctx context.Context, n int, login loginMaker) error {
 	_, _, err := loginRun(ctx, s.Roll, n, 0, sharers, login)
 	return err
+}
+
+// fillSessions gives n users a session each, with the day and the last-seen time that
+// a login leaves, by import: it does not write what only a login does, its events.
+func (s *shared) fillSessions(ctx context.Context, n int) error {
+	var next atomic.Int64
+	return together(4, func(int) error {
+		for {
+			from := int(next.Add(rollcall.MaxSnapshots)) - rollcall.MaxSnapshots
+			if from >= n {
+				return nil
+			}
+			some := make([]rollcall.UserSnapshot, min(rollcall.MaxSnapshots, n-from))
+			at := s.now().Truncate(time.Millisecond)
+			for i := range some {
+				some[i] = onlineUser(at, from+i)
+			}
+			if err := s.Import(ctx, some...); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// now is what the clock of the engine says.
+func (s *shared) now() time.Time { return past{s.engine.Clock(), s.late}.Now() }
+
+// onlineUser is a user with one session, as a login leaves both.
+func onlineUser(at time.Time, i int) rollcall.UserSnapshot {
+	user := paddedUser(i)
+	session := rollcall.Session{
+		ID: rollcall.NewSessionID(at, user, rand.Uint64()), User: user, Kind: rollcall.DefaultKind, //nolint:gosec // load, not secrets
+		LoginAt: at, SeenAt: at, ExpiresAt: at.Add(rollcall.DefaultIdleTimeout),
+	}
+	one := rollcall.SessionSnapshot{Session: session, Idle: rollcall.DefaultIdleTimeout}
+	binary.BigEndian.PutUint64(one.Token[:], uint64(i)+1)
+	return rollcall.UserSnapshot{
+		User: user, LastSeen: at.Truncate(time.Second),
+		Days:     map[string][]rollcall.Day{rollcall.DefaultKind: {rollcall.DayOf(at, time.UTC)}},
+		Sessions: []rollcall.SessionSnapshot{one},
+	}
 }
 
 // together runs the same thing from n goroutines.

@@ -119,3 +119,32 @@ func TestUpkeepAndCommandsAboutAllUsersMeetOnce(t *testing.T) {
 	first.mu.RUnlock()
 	r.NoError(<-done)
 }
+
+func TestWhatIsDueInOneInstantLeavesTheListsTogether(t *testing.T) {
+	r := newRig(t, 0)
+	const n = expireStep + 10
+	users := r.neighbours(n)
+	for i, u := range users {
+		_, err := r.roll.Login(r.ctx, rollcall.Login{User: u, App: "shop", Device: fmt.Sprint("device", i%3)})
+		r.NoError(err)
+	}
+	r.quietly(time.Minute)
+	later := r.login("later")
+	r.quietly(rollcall.DefaultIdleTimeout - time.Minute)
+	p, now := r.eng.parts[7], r.clock.Now().UnixMilli()
+	s := &p.sessions
+	next, found := s.nextDue(now)
+	r.True(found)
+	r.Equal(expireStep, s.expireFront(next, expireStep), "found once, not each anew")
+	s.unlistAll(s.dead)
+	r.Equal(n-expireStep, s.order.Live())
+	page, err := r.roll.Sessions(r.ctx, rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 20}})
+	r.NoError(err)
+	r.Equal(1, page.Total)
+	r.Equal(later.Session.ID, page.Items[0].ID)
+	r.Len(s.dead, n)
+	for _, set := range []valueSet{s.byKind, s.byApp, s.byDevice} {
+		r.Empty(set, "sets of values that no live session has")
+	}
+	r.True(s.live.IsEmpty())
+}

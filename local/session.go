@@ -325,16 +325,10 @@ func (s *sessions) unindex(set valueSet, id intern.ID, pos uint32) {
 // removeFromOrder takes a session out of the order, at once and cheaply; what is left of
 // it goes with remove.
 func (s *sessions) removeFromOrder(slot uint32) {
-	s.ending.remove(slot)
-	s.late.remove(slot)
-	pos := s.pos.Get(slot)
-	if !s.order.IsLive(pos) {
+	if !s.killInOrder(slot) {
 		return
 	}
-	if l := s.largeOf(slot); l != nil {
-		s.removeFromLargeOrders(l, slot)
-	}
-	s.order.Kill(pos)
+	pos := s.pos.Get(slot)
 	s.live.Remove(pos)
 	s.unindex(s.byKind, s.kind.Get(slot), pos)
 	s.unindex(s.byApp, s.app.Get(slot), pos)
@@ -423,73 +417,6 @@ func (s *sessions) touch(slot uint32, now int64, policy rollcall.Policy) bool {
 }
 
 func ms(d time.Duration) int64 { return d.Milliseconds() }
-
-// due reports whether expire has something to do.
-func (s *sessions) due(now int64) bool {
-	_, ok := s.nextDue(now)
-	return ok
-}
-
-// overdue is the session that expire takes next, and how it is found.
-type overdue struct {
-	slot  uint32
-	class uint32 // at the front of which it stands, 0 for none
-	idle  bool   // idleness ends it, not its absolute end
-	at    int64
-}
-
-// nextDue finds the session, or the stale entry, that fell due first: by its
-// absolute end, by a deadline that an import brought, or as the front of a class.
-func (s *sessions) nextDue(now int64) (next overdue, found bool) {
-	o := &s.p.eng.outages
-	if end, ok := s.ending.first(); ok && end.at <= now {
-		next, found = overdue{slot: end.of, at: end.at}, true
-	}
-	earlier := func(at int64) bool { return at <= now && (!found || at <= next.at) }
-	if late, ok := s.late.first(); ok {
-		if at := o.effectiveDeadline(late.at); earlier(at) {
-			next, found = overdue{slot: late.of, idle: true, at: at}, true
-		}
-	}
-	if front, ok := s.classes.fronts.first(); ok {
-		if at := o.effectiveDeadline(front.at); earlier(at) {
-			_, slot, _ := s.classes.list[front.of].queue.Front()
-			next, found = overdue{slot: slot, class: front.of, idle: true, at: at}, true
-		}
-	}
-	return next, found
-}
-
-// expireStep bounds how many entries one step of expire looks at.
-const expireStep = 512
-
-// expire takes sessions past their deadline out of the order, the first due
-// first, and reports whether there may be more. What is left of them is reaped
-// later.
-func (s *sessions) expire(now int64) (more bool) {
-	for range expireStep {
-		next, ok := s.nextDue(now)
-		if !ok {
-			return false
-		}
-		if next.class != 0 {
-			at, slot, _ := s.classes.list[next.class].queue.Front()
-			s.classes.pop(next.class)
-			if !s.queued(next.class, at, slot) {
-				continue
-			}
-		}
-		if next.idle {
-			s.p.eng.outages.noteExpiry(next.at)
-		}
-		s.removeFromOrder(next.slot)
-		s.dead = append(s.dead, next.slot)
-		if l := s.largeOf(next.slot); l != nil {
-			l.dead = append(l.dead, next.slot)
-		}
-	}
-	return true
-}
 
 func (s *sessions) memory() int {
 	total := s.random.Bytes() + s.seen.Bytes() + s.token.Bytes() + s.user.Bytes() +

@@ -109,12 +109,6 @@ func (t *timeoutClasses) updateFront(c uint32) {
 	}
 }
 
-// pop removes the front of a class.
-func (t *timeoutClasses) pop(c uint32) {
-	t.list[c].queue.Pop()
-	t.updateFront(c)
-}
-
 // replace gives a class another queue.
 func (t *timeoutClasses) replace(c uint32, q expiry.Queue) {
 	t.list[c].queue = q
