@@ -111,7 +111,7 @@ func isPath(files []string, word string) bool {
 	if strings.ContainsAny(word, " (){}<>…$:=\",") || strings.HasPrefix(word, "-") {
 		return false
 	}
-	if slices.Contains([]string{".go", ".lua", ".sh", ".txtar", ".sql", ".md"}, path.Ext(word)) {
+	if slices.Contains([]string{".go", ".lua", ".sh", ".txtar", ".sql", ".md"}, path.Ext(word)) || slices.Contains(files, word) {
 		return true
 	}
 	folder, _, deeper := strings.Cut(word, "/")

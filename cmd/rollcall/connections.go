@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -30,11 +29,10 @@ const (
 // connectionLimit returns how many connections the limit of descriptors leaves
 // room for. Go has raised the soft limit to the hard one at start.
 func connectionLimit() int {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+	descriptors, known := descriptorLimit()
+	if !known {
 		return 1_000
 	}
-	descriptors := int(min(limit.Cur, 1<<20)) //nolint:gosec // bounded just now
 	return min(descriptors-min(storeDescriptors, descriptors/2), maxConnections)
 }
 

@@ -17,7 +17,11 @@ import (
 	"github.com/rollcall/rollcall/httpapi"
 )
 
-type serveCmd struct{ settings }
+type serveCmd struct {
+	settings
+
+	Pprof string `name:"pprof" placeholder:"127.0.0.1:6060" help:"Loopback address for profiles and traces (default: none)."`
+}
 
 // Help implements kong's HelpProvider.
 func (serveCmd) Help() string {
@@ -72,13 +76,17 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", conf.listen, err)
 	}
-	if err := s.openUntil(ctx); err != nil {
+	profiles, err := startProfiling(ctx, c.Pprof, s.log)
+	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	if ctx.Err() != nil { // told to stop while the data was being opened
-		return errors.Join(listener.Close(), s.close())
+	if err := s.openUntil(ctx); err != nil {
+		return errors.Join(err, listener.Close(), profiles.close())
 	}
-	return errors.Join(s.serve(listener), s.close())
+	if ctx.Err() != nil { // told to stop while the data was being opened
+		return errors.Join(listener.Close(), s.close(), profiles.close())
+	}
+	return errors.Join(s.serve(listener), s.close(), profiles.close())
 }
 
 // stopWait is how long a server that is told to stop while it opens its data
