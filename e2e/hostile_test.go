@@ -63,7 +63,7 @@ func TestHostileTexts(t *testing.T) {
 		h.refuse(text)
 	}
 	left := slices.DeleteFunc(slices.Collect(maps.Keys(h.keys.dump())), func(key string) bool {
-		return strings.Contains(key, "}:did:") // the answer to one that was taken, kept for a repetition
+		return strings.Contains(key, "}:answer:") // the answer to one that was taken, kept for a repetition
 	})
 	require.Subset(t, keys, left, "what was refused left nothing")
 	require.Equal(t, before, h.view())
@@ -190,7 +190,7 @@ func (h *hostility) requireOwn(before map[string]string, users ...string) {
 	for key, is := range touched {
 		root := partitionRoot.FindString(key)
 		switch {
-		case !is || key == root+"part" || key == h.store+":kinds" || strings.HasPrefix(key, root+"did:"): // upkeep; the names of kinds; answers kept for a retry
+		case !is || key == root+"part" || key == h.store+":kinds" || strings.HasPrefix(key, root+"answer:"): // upkeep; the names of kinds; answers kept for a retry
 		case !own[root]:
 			require.Fail(h.t, "another partition's key", "%q by %q", key, users)
 		default:

@@ -115,7 +115,9 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "num")).Build() }),
 			plain(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "login")).Build() }),
 			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "bans")).Build() }),
-			plain(func() rueidis.Completed { return b().Hmget().Key(e.of(p, "part")).Field("edges", "gaps").Build() }),
+			plain(func() rueidis.Completed {
+				return b().Hmget().Key(e.of(p, "part")).Field("edges", "outagecount").Build()
+			}),
 			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "names")).Build() }))
 	}
 	out, err := e.do(ctx, 0, calls...)
@@ -136,7 +138,7 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 			return st, damaged("the state of a partition")
 		}
 		edges, _ := fields[0].AsInt64() // nil if there was none yet
-		gaps, _ := fields[1].AsInt64()
+		outages, _ := fields[1].AsInt64()
 		names, _ := out[i+5].AsInt64()
 		seen, sessions = seen-hidden[i/perPartition][0], sessions-hidden[i/perPartition][1]
 		st.VisitNames += int(names)
@@ -145,7 +147,7 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 		st.Sessions += int(sessions)
 		st.Bans += int(bans)
 		st.Friends += int(edges)
-		st.Outages = max(st.Outages, int(gaps))
+		st.Outages = max(st.Outages, int(outages))
 	}
 	err = e.memory(ctx, &st)
 	return st, err

@@ -118,15 +118,15 @@ func refText(r rollcall.Ref) string {
 // Versions of a session's record: one that keeps a deadline of its own has that
 // behind the rest.
 const (
-	recordVersion = 1
-	lateVersion   = 2
+	recordVersion    = 1
+	postponedVersion = 2
 )
 
 // record is a session as it is stored; see session.lua.
 type record struct {
 	rollcall.Session
 	idle, life int64
-	late       int64 // deadline that an import brought put off; 0 for none
+	postponed  int64 // deadline that an import brought put off; 0 for none
 	token      string
 }
 
@@ -152,8 +152,8 @@ func addrText(a netip.Addr) string {
 // pack packs a whole record.
 func (r *record) pack() string {
 	var p packer
-	if r.late != 0 {
-		p.u8(lateVersion)
+	if r.postponed != 0 {
+		p.u8(postponedVersion)
 	} else {
 		p.u8(recordVersion)
 	}
@@ -164,8 +164,8 @@ func (r *record) pack() string {
 		p.short(s)
 	}
 	p.b = append(p.b, packRest(&r.Session)...)
-	if r.late != 0 {
-		p.u64(uint64(r.late))
+	if r.postponed != 0 {
+		p.u64(uint64(r.postponed))
 	}
 	return p.text()
 }
@@ -175,7 +175,7 @@ func unpackRecord(id rollcall.SessionID, blob string, seen, expires int64) (reco
 	u := unpacker{s: blob}
 	r := record{Session: rollcall.Session{ID: id, LoginAt: id.Time(), SeenAt: enginekit.TimeOrZero(seen), ExpiresAt: enginekit.TimeOrZero(expires)}}
 	version := u.num(1)
-	if version != recordVersion && version != lateVersion {
+	if version != recordVersion && version != postponedVersion {
 		return r, damaged("a session")
 	}
 	r.idle, r.life, r.token = u.ms(), u.ms(), u.raw(tokenLen)
@@ -191,8 +191,8 @@ func unpackRecord(id rollcall.SessionID, blob string, seen, expires int64) (reco
 			r.Attrs[k] = u.long()
 		}
 	}
-	if version == lateVersion {
-		r.late = u.ms()
+	if version == postponedVersion {
+		r.postponed = u.ms()
 	}
 	if u.bad || u.s != "" {
 		return r, damaged("a session")

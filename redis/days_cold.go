@@ -164,7 +164,7 @@ func (e *Engine) wrongArchive(ctx context.Context, part int, of enginekit.KindDa
 	messages, err := e.do(ctx, 0,
 		in(part, &e.scripts.daysRead, of.Kind, fmt.Sprint(int32(of.Day)), fmt.Sprint(int32(of.Day))),
 		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "first:"+of.Kind)).Build() }),
-		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "away")).Build() }))
+		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "hasarchived")).Build() }))
 	if err != nil {
 		return false, err
 	}
@@ -261,7 +261,9 @@ func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, in
 func (e *Engine) coldMonths(ctx context.Context) ([]int64, error) {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hget().Key(e.of(p, "part")).Field("recalls").Build() })
+		calls[p] = plain(func() rueidis.Completed {
+			return e.client.B().Hget().Key(e.of(p, "part")).Field("archivechange").Build()
+		})
 	}
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {

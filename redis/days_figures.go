@@ -205,7 +205,7 @@ func (d engineDays) Zone() *time.Location { return d.e.zone() }
 
 // LastDay implements [enginekit.Days].
 func (d engineDays) LastDay(ctx context.Context, kind string) (rollcall.Day, bool, error) {
-	span, ok, err := d.e.spanOfFields(ctx, kind, "days", "gone")
+	span, ok, err := d.e.spanOfFields(ctx, kind, "days", "offloaded")
 	return span.To, ok, err
 }
 

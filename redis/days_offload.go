@@ -83,7 +83,7 @@ func (e *Engine) ListDirty(ctx context.Context, cursor string, limit int) ([]rol
 
 func (e *Engine) dirtyFields(ctx context.Context, part int) ([]string, error) {
 	var fields []string
-	err := e.eachField(ctx, "changed", []int{part}, func(_ int, field, _ string) error {
+	err := e.eachField(ctx, "dirtymonths", []int{part}, func(_ int, field, _ string) error {
 		fields = append(fields, field)
 		return nil
 	})

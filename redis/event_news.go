@@ -212,7 +212,7 @@ func (e *Engine) marksOf(ctx context.Context, parts []int) ([]mark, error) {
 // markOf asks a partition.
 func (e *Engine) markOf(part int) call {
 	return plain(func() rueidis.Completed {
-		return e.client.B().Hmget().Key(e.states[part]).Field("events", "trimmed").Build()
+		return e.client.B().Hmget().Key(e.states[part]).Field("lastevent", "trimmed").Build()
 	})
 }
 

@@ -111,7 +111,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, keys)
 	for p := range engines[0].keyPrefixes {
-		left, err := engines[0].client.Do(ctx, engines[0].client.B().Zrange().Key(engines[0].of(p, "loose")).Min("0").Max("-1").Build()).AsStrSlice()
+		left, err := engines[0].client.Do(ctx, engines[0].client.B().Zrange().Key(engines[0].of(p, "leftovers")).Min("0").Max("-1").Build()).AsStrSlice()
 		require.NoError(t, err)
 		require.Empty(t, left)
 	}

@@ -87,7 +87,7 @@ func TestNoKeyIsLeftBehind(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, left)
 	}
-	require.Contains(t, strings.Join(fixed(s.Keys()), " "), ":gone")
+	require.Contains(t, strings.Join(fixed(s.Keys()), " "), ":offloaded")
 
 	for _, u := range append(users, "star") {
 		require.NoError(t, roll.Erase(ctx, u))

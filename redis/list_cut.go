@@ -58,7 +58,7 @@ func (l *listing) before(ctx context.Context, at int64) (int, error) {
 	}
 	orders := []string{l.order}
 	if l.public() {
-		orders = append(orders, "veiled:"+l.order)
+		orders = append(orders, "invisible:"+l.order)
 	}
 	var calls []call
 	for p := range l.e.keyPrefixes {

@@ -82,7 +82,7 @@ func TestNoScriptTakesLongOfManyTimeouts(t *testing.T) {
 		require.Len(t, found, 1000)
 	})
 	c.load(t, `
-redis.call('HSET', root .. ':part', 'mend', '1')
+redis.call('HSET', root .. ':part', 'clockahead', '1')
 for _, idle in ipairs(redis.call('SMEMBERS', root .. ':idles')) do
   for _, sid in ipairs(redis.call('ZRANGE', root .. ':idle:' .. idle, 0, -1)) do
     redis.call('ZADD', root .. ':idle:' .. idle, ARGV[1], sid)
@@ -93,7 +93,7 @@ end`, fmt.Sprint(c.at.Add(48*time.Hour).UnixMilli()))
 			require.Less(t, tick, 1000, "all are brought back")
 			require.NoError(t, c.roll.Tick(ctx))
 			var err error
-			left, err = c.s.Do("HEXISTS", c.e.of(0, "part"), "mend")
+			left, err = c.s.Do("HEXISTS", c.e.of(0, "part"), "clockahead")
 			require.NoError(t, err)
 		}
 		page, err := c.roll.Sessions(ctx, rollcall.SessionQuery{Sort: rollcall.NewestSeen, Page: rollcall.PageRequest{Limit: 1}})

@@ -225,7 +225,7 @@ for i = 1, tonumber(ARGV[1]) do
   local user = 'hidden' .. i
   local id = string.sub(sid, 1, 6) .. struct.pack('>I8', 1000 + i) .. string.sub(sid, 15)
   redis.call('SET', root .. ':s:' .. id, blob)
-  for _, k in ipairs({'login', 'veiled:login', 'u:' .. user, 'idle:1800000', 'by:kind:user', 'veiled:by:kind:user'}) do
+  for _, k in ipairs({'login', 'invisible:login', 'u:' .. user, 'idle:1800000', 'by:kind:user', 'invisible:by:kind:user'}) do
     redis.call('ZADD', root .. ':' .. k, login, id)
   end
   redis.call('ZADD', root .. ':seen', ARGV[2], user)
@@ -328,7 +328,7 @@ for i = 1, tonumber(ARGV[1]) - 1 do
   local name = 'bad' .. i
   local of = string.sub(blob, 1, 16) .. struct.pack('>Bc0I2B', #name, name, 0, 0)
   redis.call('HSET', root .. ':bans', struct.pack('>I8I8', 1, i), of)
-  redis.call('ZADD', root .. ':banned', struct.unpack('>I8', blob), struct.pack('>I8I8', 1, i))
+  redis.call('ZADD', root .. ':banends', struct.unpack('>I8', blob), struct.pack('>I8I8', 1, i))
 end`, strconv.Itoa(bans))
 	c.m.requireQuick(t, "bans", func() {
 		page, err := c.e.Bans(t.Context(), c.at, rollcall.PageRequest{Limit: 10})

@@ -222,7 +222,7 @@ func unpackFound(msg rueidis.RedisMessage) (record, error) {
 	switch status, _ := reply[0].ToString(); {
 	case status == "live":
 		return unpackLive(reply)
-	case status == "late" && len(reply) == 7:
+	case status == "overdue" && len(reply) == 7:
 		r, err := unpackLive(reply)
 		end, _ := reply[5].AsInt64()
 		cause, _ := reply[6].ToString()

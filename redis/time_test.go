@@ -48,7 +48,7 @@ func TestNoScriptGoesFurtherThanTwoSecondsPastRedis(t *testing.T) {
 		_, err := node.Do(args...)
 		require.NoError(t, err)
 	}
-	do("HSET", "rc:{0}:part", "clock", fmt.Sprint(ahead.UnixMilli()), "stamp", fmt.Sprint(ahead.UnixMilli()), "silent", fmt.Sprint(ahead.Unix()))
+	do("HSET", "rc:{0}:part", "clock", fmt.Sprint(ahead.UnixMilli()), "stamp", fmt.Sprint(ahead.UnixMilli()), "offlinebefore", fmt.Sprint(ahead.Unix()))
 	do("ZADD", "rc:{0}:seen", fmt.Sprint(ahead.Unix()), "bob")
 	notAhead("erin")
 	_, err = roll.Touch(ctx, rollcall.SessionRef{Token: in.Token})

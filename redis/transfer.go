@@ -176,7 +176,7 @@ type bansRead struct {
 // since.
 func (x *exporting) readBans(ctx context.Context) error {
 	msg, err := x.e.one(ctx, 0, plain(func() rueidis.Completed {
-		return x.e.client.B().Hget().Key(x.e.of(x.part, "part")).Field("bans").Build()
+		return x.e.client.B().Hget().Key(x.e.of(x.part, "part")).Field("banchange").Build()
 	}))
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func (x *entering) fill(d *rollcall.UserSnapshot) {
 		s := &d.Sessions[i]
 		r := record{Session: s.Session, token: string(s.Token[:]), idle: s.Idle.Milliseconds(), life: s.Lifetime.Milliseconds()}
 		if s.ExpiresAt.After(s.SeenAt.Add(s.Idle)) {
-			r.late = s.ExpiresAt.UnixMilli()
+			r.postponed = s.ExpiresAt.UnixMilli()
 		}
 		x.add(sessionList, idText(s.ID), r.pack(), strconv.FormatInt(s.SeenAt.UnixMilli(), 10))
 	}

@@ -64,7 +64,7 @@ func TestUsersWhoFallSilentInOneSecondAreAnnouncedOnce(t *testing.T) {
 	for u, times := range offline {
 		require.Equal(t, 1, times, u)
 	}
-	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:told"))
+	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:announced"))
 }
 
 // TestManyExpiriesAtOnceHoldNobodyUp lets sessions of all partitions end at one
@@ -192,7 +192,7 @@ func TestAnIdleTickLooksAtTheFirstOfEverythingOnly(t *testing.T) {
 	require.Less(t, cost(), empty+30, "commands inside a tick")
 	r.clock.Advance(2 * time.Hour)
 	r.tickUntil(t, "bans that ended are forgotten", func() bool {
-		return r.do(t, "EXISTS", "rc:{0}:bans", "rc:{0}:banned") == "0"
+		return r.do(t, "EXISTS", "rc:{0}:bans", "rc:{0}:banends") == "0"
 	})
 }
 

@@ -86,8 +86,8 @@ const fans = edgeStep + 10
 const befriendAll = `
 local root, user, n = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local t = redis.call('TIME')
-local stamp = math.max(tonumber(redis.call('HGET', root .. ':part', 'edge') or 0) + 1, t[1] * 1000000 + t[2])
-redis.call('HSET', root .. ':part', 'edge', string.format('%.0f', stamp))
+local stamp = math.max(tonumber(redis.call('HGET', root .. ':part', 'edgestamp') or 0) + 1, t[1] * 1000000 + t[2])
+redis.call('HSET', root .. ':part', 'edgestamp', string.format('%.0f', stamp))
 for i = 1, n do
   local fan = 'fan' .. i
   redis.call('ZADD', root .. ':f:' .. fan, 1, user)

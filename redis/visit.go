@@ -160,7 +160,7 @@ func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]stri
 func (e *Engine) VisitNames(ctx context.Context) ([]rollcall.VisitName, error) {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "lasts")).Build() })
+		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "newesthours")).Build() })
 	}
 	out, err := e.do(ctx, 0, calls...)
 	if err != nil {

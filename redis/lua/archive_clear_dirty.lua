@@ -13,7 +13,7 @@ for i = 6, #ARGV, 2 do
   if n then -- else they were erased
     n = tonumber(n)
     if mapOf(n, sets) == tonumber(ARGV[i + 1]) then
-      take(key('chg:' .. month), key('changed'), month, n)
+      take(key('dirty:' .. month), key('dirtymonths'), month, n)
       offer(n)
     else
       left = left + 1

@@ -7,9 +7,9 @@
 
 local n = 0
 for i = 2, #ARGV, 2 do
-  if call('HGET', key('gone'), ARGV[i]) == ARGV[i + 1] then
-    n = n + call('HDEL', key('gone'), ARGV[i])
-    leaveField(key('gone'), ARGV[i])
+  if call('HGET', key('offloaded'), ARGV[i]) == ARGV[i + 1] then
+    n = n + call('HDEL', key('offloaded'), ARGV[i])
+    leaveField(key('offloaded'), ARGV[i])
   end
 end
 return done(n)

@@ -7,4 +7,4 @@
 
 local n = call('HGET', key('num'), ARGV[2])
 if not n or not isAway(n) then return done(1) end
-return done(#someFields(key('gone'), ARGV[3], ARGV[4], ARGV[5], 1) > 0 and 0 or 1)
+return done(#someFields(key('offloaded'), ARGV[3], ARGV[4], ARGV[5], 1) > 0 and 0 or 1)

@@ -5,4 +5,4 @@
 -- reply    the set, as in days_set.lua
 -- cost     O(size of the set)
 
-return done(packed(key('chg:' .. ARGV[2])))
+return done(packed(key('dirty:' .. ARGV[2])))

@@ -7,7 +7,7 @@
 -- cost     O(users of the day), at native speed if both sets are bitmaps
 
 local field = ARGV[2] .. ':' .. ARGV[3]
-local day, chg = dayKey(field), key('chg:' .. ARGV[2] .. ':' .. ARGV[4])
+local day, chg = dayKey(field), key('dirty:' .. ARGV[2] .. ':' .. ARGV[4])
 local n = tonumber(call('HGET', key('days'), field) or 0)
 if n == 0 then return done(0) end
 if call('EXISTS', chg) == 1 then
@@ -27,13 +27,13 @@ if call('EXISTS', chg) == 1 then
 end
 advance()
 if isBitmap(day) then
-  call('BITOP', 'OR', key('away'), key('away'), day)
+  call('BITOP', 'OR', key('hasarchived'), key('hasarchived'), day)
 else
-  for _, m in ipairs(call('SMEMBERS', day)) do call('SETBIT', key('away'), m, 1) end
+  for _, m in ipairs(call('SMEMBERS', day)) do call('SETBIT', key('hasarchived'), m, 1) end
 end
 call('DEL', day)
 call('HDEL', key('days'), field)
 leaveField(key('days'), field)
-call('HSET', key('gone'), field, touchRecalls())
-enterField(key('gone'), field)
+call('HSET', key('offloaded'), field, touchRecalls())
+enterField(key('offloaded'), field)
 return done(n)

@@ -7,7 +7,7 @@
 -- reply    user, map, … of those that still are to be archived
 -- cost     O(days) for each
 
-local chg, out = key('chg:' .. ARGV[2] .. ':' .. ARGV[3]), {}
+local chg, out = key('dirty:' .. ARGV[2] .. ':' .. ARGV[3]), {}
 local sets = setsOf(ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]))
 for i = 6, #ARGV do
   local n = tonumber(ARGV[i])

@@ -7,7 +7,7 @@
 -- cost    O(size of the sets), bounded
 
 local here, on = someFields(key('days'), '', ARGV[2], '+inf', 200)
-local out, bytes, day = {num(call('HGET', part, 'marks') or 0), ''}, 0, nil
+local out, bytes, day = {num(call('HGET', part, 'markchange') or 0), ''}, 0, nil
 for _, f in ipairs(here) do
   if f[2] ~= day and bytes > 500000 then
     on = f[2]

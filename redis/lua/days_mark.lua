@@ -143,9 +143,9 @@ for kind, some in pairs(earliest) do
   setFirsts(kind, later, some)
 end
 for _, m in ipairs(months) do
-  if someBare == nil then someBare = call('EXISTS', key('bare')) == 1 end
-  if someBare then call('ZREM', key('bare'), unpack(m.numbers)) end
-  enter(key('chg:' .. m.name), key('changed'), m.name, m.numbers)
+  if someBare == nil then someBare = call('EXISTS', key('markless')) == 1 end
+  if someBare then call('ZREM', key('markless'), unpack(m.numbers)) end
+  enter(key('dirty:' .. m.name), key('dirtymonths'), m.name, m.numbers)
 end
 if marks > 0 then countChange() end
 return done({marks, total - marks})

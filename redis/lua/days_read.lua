@@ -7,8 +7,8 @@
 --          each kind: sets as in days_set.lua
 -- cost     O(days with marks + size of the sets), both bounded
 
-local counts = call('HMGET', part, 'marks', 'recalls')
-local left, on = someFields(key('gone'), ARGV[2], ARGV[3], ARGV[4], 500)
+local counts = call('HMGET', part, 'markchange', 'archivechange')
+local left, on = someFields(key('offloaded'), ARGV[2], ARGV[3], ARGV[4], 500)
 local here, stop = someFields(key('days'), ARGV[2], ARGV[3], ARGV[4], 200)
 if stop and (not on or stop < on) then on = stop end
 local sets, bytes, day = {}, 0, nil
@@ -28,6 +28,6 @@ local gone = {}
 for _, f in ipairs(left) do
   if on and f[2] >= on then break end
   gone[#gone + 1] = f[1] .. ':' .. f[2]
-  gone[#gone + 1] = call('HGET', key('gone'), gone[#gone]) or '0'
+  gone[#gone + 1] = call('HGET', key('offloaded'), gone[#gone]) or '0'
 end
 return done({tonumber(counts[1] or 0), tonumber(counts[2] or 0), gone, on and num(on) or '', unpack(sets)})

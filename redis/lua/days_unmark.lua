@@ -10,7 +10,7 @@
 --           these
 -- cost      O(1) for each, and O(days) for each that was a user's first: few of those
 
-local recalls = call('HGET', part, 'recalls') or '0'
+local recalls = call('HGET', part, 'archivechange') or '0'
 local archived, at2 = {}, 4
 for _ = 1, tonumber(ARGV[3]) do
   local of = archived[ARGV[at2]] or {}

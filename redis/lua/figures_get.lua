@@ -9,7 +9,7 @@
 local fields, out, fresh = {}, {num(clock)}, epoch()
 for d = ARGV[3], ARGV[4] do fields[#fields + 1] = ARGV[2] .. ':' .. d end
 for i = 1, #fields, 1000 do
-  for _, v in ipairs(call('HMGET', key('closed'), unpack(fields, i, math.min(#fields, i + 999)))) do
+  for _, v in ipairs(call('HMGET', key('figures'), unpack(fields, i, math.min(#fields, i + 999)))) do
     if v then v = string.sub(v, 1, 20) .. (string.sub(v, 21) == fresh and '' or 'S') end
     out[#out + 1] = v or ''
   end

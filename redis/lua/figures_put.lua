@@ -6,7 +6,7 @@
 -- reply    1, or 0 if marks changed
 -- cost     O(days)
 
-if tonumber(call('HGET', part, 'marks') or 0) ~= tonumber(ARGV[2]) then return done(0) end
+if tonumber(call('HGET', part, 'markchange') or 0) ~= tonumber(ARGV[2]) then return done(0) end
 local fresh = epoch()
-for i = 4, #ARGV, 2 do call('HSET', key('closed'), ARGV[3] .. ':' .. ARGV[i], ARGV[i + 1] .. fresh) end
+for i = 4, #ARGV, 2 do call('HSET', key('figures'), ARGV[3] .. ':' .. ARGV[i], ARGV[i + 1] .. fresh) end
 return done(1)

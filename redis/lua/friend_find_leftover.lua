@@ -8,7 +8,7 @@
 
 local t, most, out = call('TIME'), tonumber(ARGV[3]), {}
 local line = num(t[1] * 1000000 + t[2] - tonumber(ARGV[2]))
-for _, user in ipairs(call('ZRANGEBYSCORE', key('loose'), '-inf', line, 'LIMIT', 0, most)) do
+for _, user in ipairs(call('ZRANGEBYSCORE', key('leftovers'), '-inf', line, 'LIMIT', 0, most)) do
   if most <= 0 then break end
   local names = looseOf(user, most)
   most = most - 1 - #names

@@ -7,7 +7,7 @@
 
 local out = {}
 for i = 2, #ARGV do
-  out[#out + 1] = tonumber(call('HGET', key('ofkind'), ARGV[i]) or 0)
+  out[#out + 1] = tonumber(call('HGET', key('kindusers'), ARGV[i]) or 0)
   out[#out + 1] = call('ZCARD', key('by:kind:' .. ARGV[i]))
 end
 return done(out)

@@ -14,7 +14,7 @@
 local budget = tonumber(ARGV[6])
 if budget > 0 and drainDue(budget) >= budget then return done({1, 0, 0, '', ''}) end
 local count, public = call('ZCARD', key('login')), ARGV[5] == '1'
-if public then count = count - call('ZCARD', key('veiled:login')) end
+if public then count = count - call('ZCARD', key('invisible:login')) end
 local from, behind = ARGV[2], ARGV[3]
 if from == '' then from = num(at) end
 

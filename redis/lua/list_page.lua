@@ -38,7 +38,7 @@ local last = math.min(first + count, rank + most) - 1
 local sids = rangeOf(order, down, rank, last)
 local place = last + 1 < first + count and sids[#sids] or ''
 if public then
-  count = count - call('ZCOUNT', key('veiled:' .. ARGV[2]), low, '(' .. ARGV[4])
+  count = count - call('ZCOUNT', key('invisible:' .. ARGV[2]), low, '(' .. ARGV[4])
   sids = unveiled(sids)
 end
 return done({0, count, table.concat(sids), place})

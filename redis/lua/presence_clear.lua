@@ -29,6 +29,6 @@ if #names > 0 then
     for i, user in ipairs(names) do none[2 * i - 1], none[2 * i] = 0, user end
     call('ZADD', key('hidden'), 'XX', unpack(none))
   end
-  call('SREM', key('told'), unpack(names))
+  call('SREM', key('announced'), unpack(names))
 end
 return done(#names)

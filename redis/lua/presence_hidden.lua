@@ -6,4 +6,4 @@
 -- cost     O(log n)
 
 local hidden = key('hidden')
-return done({call('ZCARD', hidden) - call('ZCOUNT', hidden, 0, 0), call('ZCARD', key('veiled:login'))})
+return done({call('ZCARD', hidden) - call('ZCOUNT', hidden, 0, 0), call('ZCARD', key('invisible:login'))})

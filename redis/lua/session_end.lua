@@ -62,10 +62,10 @@ for i = bans, #ARGV, 5 do
 end
 for i = bans, #ARGV, 5 do
   call('HSET', key('bans'), ARGV[i + 1], ARGV[i + 2])
-  call('ZADD', key('banned'), num(struct.unpack('>I8', ARGV[i + 2])), ARGV[i + 1])
+  call('ZADD', key('banends'), num(struct.unpack('>I8', ARGV[i + 2])), ARGV[i + 1])
   emit('log', USER_BANNED, ARGV[i], {reason = ARGV[i + 3], actor = ARGV[i + 4]})
 end
-if bans <= #ARGV then call('HINCRBY', part, 'bans', 1) end
+if bans <= #ARGV then call('HINCRBY', part, 'banchange', 1) end
 for _, a in ipairs(affected) do
   if not anySession(a[1]) then hide(a[1], a[2]) end
 end

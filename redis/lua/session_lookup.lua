@@ -5,7 +5,7 @@
 -- ARGV[3]   1 if only live ones are asked for
 -- ARGV[4…]  references: T and the first half of a token's hash, or I and an id
 -- reply     for each, in order: {'live', id, record, seen, expires},
---           {'late', id, record, seen, expires, end, cause} for one that is past
+--           {'overdue', id, record, seen, expires, end, cause} for one that is past
 --           its deadline and not swept, {'ended', id, end} or {'unknown'}
 -- cost      O(1) for each
 
@@ -28,7 +28,7 @@ local function lookup(ref)
   if at < t then return live(s) end
   if onlyLive or at >= t + keep then return {'unknown'} end
   local answer = live(s)
-  answer[1], answer[6], answer[7] = 'late', num(t), cause
+  answer[1], answer[6], answer[7] = 'overdue', num(t), cause
   return answer
 end
 

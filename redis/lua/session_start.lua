@@ -180,14 +180,14 @@ if ARGV[20] ~= '1' then return done({'kind'}) end
 -- Ids made in one partition ascend, also within a millisecond.
 advance()
 local begins = struct.pack('>I6', at) .. ARGV[13]
-local newest = call('HGET', part, 'newest')
+local newest = call('HGET', part, 'newestid')
 if newest and not isBefore(newest, begins) and string.sub(begins, 1, 6) == string.sub(newest, 1, 6) then
   local high, low = struct.unpack('>I4I4', newest, 7)
   low = low + 1
   if low > 4294967295 then high, low = high + 1, 0 end
   begins = string.sub(newest, 1, 6) .. struct.pack('>I4I4', high % 4294967296, low)
 end
-set('newest', begins)
+set('newestid', begins)
 s.id = begins .. ARGV[14]
 s.login = struct.unpack('>I6', s.id)
 s.seen = s.login

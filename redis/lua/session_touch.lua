@@ -9,9 +9,9 @@
 
 -- follow gives a session the timeouts of the policy that applies now.
 local function follow(s, policy)
-  if policy.idle == s.idle and policy.life == s.life and not s.late then return end
+  if policy.idle == s.idle and policy.life == s.life and not s.postponed then return end
   displace(s)
-  s.idle, s.life, s.late, s.odd = policy.idle, policy.life, nil, nil
+  s.idle, s.life, s.postponed, s.odd = policy.idle, policy.life, nil, nil
   s.blob = pack(s)
   call('SET', key('s:' .. s.id), s.blob)
 end

@@ -36,8 +36,8 @@ local function nothing() end
 -- isKnown reports whether anything is known of the user. One whose import was cut
 -- short is unknown to those who begin it anew.
 local function isKnown(banKey)
-  if user == '' or (phase ~= ALL and call('EXISTS', key('half:' .. user)) == 1) then return false end
-  if call('EXISTS', key('user:' .. user), key('u:' .. user), key('f:' .. user), key('half:' .. user), key('erasure:' .. user)) > 0
+  if user == '' or (phase ~= ALL and call('EXISTS', key('importing:' .. user)) == 1) then return false end
+  if call('EXISTS', key('user:' .. user), key('u:' .. user), key('f:' .. user), key('importing:' .. user), key('erasure:' .. user)) > 0
     or call('ZSCORE', key('seen'), user) or call('HEXISTS', key('num'), user) == 1 or invisible(user) then
     return true
   end
@@ -47,7 +47,7 @@ end
 
 -- areFree reports whether no session of the lists is known.
 local function areFree()
-  if user ~= '' and call('EXISTS', key('half:' .. user)) == 1 then return true end
+  if user ~= '' and call('EXISTS', key('importing:' .. user)) == 1 then return true end
   return each(2, nothing) and each(2, nothing) and each(3, function(sid, blob)
     if call('EXISTS', key('s:' .. sid), key('end:' .. sid)) > 0 then return false end
     local held = call('GET', key('tok:' .. open(sid, blob).token))
@@ -83,9 +83,9 @@ local function enterSession(sid, blob, seen)
   local s = open(sid, blob)
   s.seen = tonumber(seen)
   -- What put the deadline off holds no longer than an outage here would.
-  if s.late then
-    s.late = math.min(s.late, at + grace)
-    if s.late <= s.seen + s.idle then s.late = nil end
+  if s.postponed then
+    s.postponed = math.min(s.postponed, at + grace)
+    if s.postponed <= s.seen + s.idle then s.postponed = nil end
     s.blob = pack(s)
   end
   store(s)
@@ -103,13 +103,13 @@ local function enterEnded(sid, blob, t, token)
 end
 
 local function enterBan(ban, blob)
-  call('HINCRBY', part, 'bans', 1)
+  call('HINCRBY', part, 'banchange', 1)
   call('HSET', key('bans'), ban, blob)
-  call('ZADD', key('banned'), num(struct.unpack('>I8', blob)), ban)
+  call('ZADD', key('banends'), num(struct.unpack('>I8', blob)), ban)
 end
 
 local function enter(kind, userName, hidden, frozen, last)
-  if phase == FIRST then call('SET', key('half:' .. user), '') end
+  if phase == FIRST then call('SET', key('importing:' .. user), '') end
   if user ~= '' and (phase == ALL or phase == FIRST) then enterUser(kind, userName, hidden, frozen, last) end
   enterFriends()
   local n
@@ -120,7 +120,7 @@ local function enter(kind, userName, hidden, frozen, last)
   each(3, enterSession)
   each(4, enterEnded)
   each(2, enterBan)
-  if phase == LAST then call('DEL', key('half:' .. user)) end
+  if phase == LAST then call('DEL', key('importing:' .. user)) end
 end
 
 advance()

@@ -35,7 +35,7 @@ local function marksOf(n)
   return out
 end
 
-local counts = call('HMGET', part, 'marks', 'bans')
+local counts = call('HMGET', part, 'markchange', 'banchange')
 local same = (counts[1] or '0') == ARGV[2]
 local days = same and 0 or call('HLEN', key('days'))
 local out = {num(counts[2] or 0)}

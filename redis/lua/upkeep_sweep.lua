@@ -15,12 +15,12 @@
 
 advance()
 
-local lease = call('HMGET', part, 'holder', 'until', 'mend')
+local lease = call('HMGET', part, 'leaseholder', 'leaseuntil', 'clockahead')
 if lease[1] and lease[1] ~= ARGV[2] and now < tonumber(lease[2]) and tonumber(lease[2]) <= now + tonumber(ARGV[3]) then
   return done({'0'})
 end
-set('holder', ARGV[2])
-set('until', num(now + ARGV[3]))
+set('leaseholder', ARGV[2])
+set('leaseuntil', num(now + ARGV[3]))
 
 local budget, more = tonumber(ARGV[4]), 0
 
@@ -49,18 +49,18 @@ local function mend()
       if s then place(s) end
     end
   end
-  for _, sid in ipairs(wrong(key('late'), '(' .. num(at + grace + day), '+inf')) do
+  for _, sid in ipairs(wrong(key('deadline:postponed'), '(' .. num(at + grace + day), '+inf')) do
     local s = read(sid)
-    if s and s.late then
-      s.late = at + grace
+    if s and s.postponed then
+      s.postponed = at + grace
       s.blob = pack(s)
       call('SET', key('s:' .. sid), s.blob)
       place(s)
     else
-      call('ZREM', key('late'), sid)
+      call('ZREM', key('deadline:postponed'), sid)
     end
   end
-  if left < budget then more = 1 else call('HDEL', part, 'mend') end
+  if left < budget then more = 1 else call('HDEL', part, 'clockahead') end
 end
 
 if lease[3] then mend() end
@@ -88,36 +88,36 @@ local function announce()
   local upTo, user = line, ''
   if presence == 1 then
     local some = nextSilent(line)
-    local told = call('EXISTS', key('told')) == 1
+    local told = call('EXISTS', key('announced')) == 1
     for i = 1, #some, 2 do
       local last = tonumber(some[i + 1])
       if last >= line then break end
-      if not (told and call('SREM', key('told'), some[i]) == 1) then announceSilence(some[i], last) end
+      if not (told and call('SREM', key('announced'), some[i]) == 1) then announceSilence(some[i], last) end
       if i == 2 * budget - 1 then upTo, user, more = last, some[i], 1 end
     end
   end
   silent, quiet = upTo, user
-  set('silent', num(upTo))
-  set('quiet', user)
+  set('offlinebefore', num(upTo))
+  set('offlineuser', user)
 end
 announce()
 
 -- announceLeft tells of those who logged out and were not heard again in time.
 local function announceLeft()
-  local left = call('ZRANGEBYSCORE', key('leaving'), '-inf', at, 'WITHSCORES', 'LIMIT', 0, budget)
+  local left = call('ZRANGEBYSCORE', key('loggedout'), '-inf', at, 'WITHSCORES', 'LIMIT', 0, budget)
   for i = 1, #left, 2 do
     if presence == 1 then emit('pres', USER_OFFLINE, left[i], {at = tonumber(left[i + 1])}) end
-    call('ZREM', key('leaving'), left[i])
+    call('ZREM', key('loggedout'), left[i])
   end
   if #left == 2 * budget then more = 1 end
 end
 announceLeft()
 
 local function trimBans()
-  local over = call('ZRANGEBYSCORE', key('banned'), '-inf', at, 'LIMIT', 0, budget)
+  local over = call('ZRANGEBYSCORE', key('banends'), '-inf', at, 'LIMIT', 0, budget)
   if #over == 0 then return end
   call('HDEL', key('bans'), unpack(over))
-  call('ZREM', key('banned'), unpack(over))
+  call('ZREM', key('banends'), unpack(over))
   if #over == budget then more = 1 end
 end
 trimBans()
@@ -192,7 +192,7 @@ local function trimVisits()
     call('ZREM', key('hours'), hour)
     if call('HINCRBY', key('names'), name, -1) <= 0 then
       call('HDEL', key('names'), name)
-      call('HDEL', key('lasts'), name)
+      call('HDEL', key('newesthours'), name)
       nameless[#nameless + 1] = name
     end
   end

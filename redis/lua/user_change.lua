@@ -30,7 +30,7 @@ for i = 3, #ARGV, 2 do
       makeInvisible(user)
       call('HSET', name, 'frozen', math.abs(last))
     end
-    call('HDEL', name, 'veil') -- all sessions follow, from the first on
+    call('HDEL', name, 'visibility') -- all sessions follow, from the first on
     left = veilSome(user, 32)
     if online then
       emit('pres', before and USER_ONLINE or USER_OFFLINE, user, {audience = FOR_PUBLIC})

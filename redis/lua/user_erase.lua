@@ -34,24 +34,24 @@ call('DEL', key('e:' .. user))
 -- Only now: an erasure that is cut short before has ended nobody's session.
 for _, s in ipairs(sessionsOf(user)) do finish(s, at, 'erased', '', '', true) end
 if settleUser(user) then emit('pres', USER_OFFLINE, '', {audience = invisible(user) and FOR_TRUTH or FOR_ALL}) end
-call('SREM', key('told'), user)
-call('ZREM', key('leaving'), user)
+call('SREM', key('announced'), user)
+call('ZREM', key('loggedout'), user)
 call('ZREM', key('seen'), user)
 makeVisible(user)
-call('ZREM', key('veils'), user)
+call('ZREM', key('visibility'), user)
 countKind(call('HGET', key('user:' .. user), 'kind'), -1)
-call('DEL', key('user:' .. user), key('half:' .. user))
+call('DEL', key('user:' .. user), key('importing:' .. user))
 local n = call('HGET', key('num'), user)
 if n then -- what bears the number follows, see days.lua
   n = tonumber(n)
   call('HDEL', key('num'), user)
   call('HDEL', key('ids:' .. math.floor(n / 64)), n)
-  call('ZREM', key('bare'), n)
+  call('ZREM', key('markless'), n)
   call('ZADD', key('wipe:days'), '-inf', n)
   forgetFirsts(n)
-  if call('EXISTS', key('gone')) == 1 then -- they may count in figures kept, and in what was read back
+  if call('EXISTS', key('offloaded')) == 1 then -- they may count in figures kept, and in what was read back
     reopenAll()
-    call('SETBIT', key('away'), n, 0)
+    call('SETBIT', key('hasarchived'), n, 0)
     countChange()
     touchRecalls()
   end
@@ -59,7 +59,7 @@ end
 local ban = call('HGET', key('bans'), erasure.ban)
 -- its end and its beginning stay, without user, reason and actor
 if ban then
-  call('HINCRBY', part, 'bans', 1)
+  call('HINCRBY', part, 'banchange', 1)
   call('HSET', key('bans'), erasure.ban, string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0))
 end
 emit('log', USER_ERASED, '')

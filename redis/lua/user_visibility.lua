@@ -5,5 +5,5 @@
 -- reply    1 if some are left, else 0
 -- cost     O(log n) for each session
 
-if not call('ZSCORE', key('veils'), ARGV[2]) then return done(0) end
+if not call('ZSCORE', key('visibility'), ARGV[2]) then return done(0) end
 return done(veilSome(ARGV[2], tonumber(ARGV[3])) and 1 or 0)

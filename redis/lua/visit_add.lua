@@ -13,6 +13,6 @@ local sketch = key('visits:' .. hour .. ':' .. name)
 for i = 6, #ARGV, 1000 do call('PFADD', sketch, unpack(ARGV, i, math.min(#ARGV, i + 999))) end
 if call('ZADD', key('hours'), ARGV[4], hour .. ':' .. name) == 1 then
   call('HINCRBY', key('names'), name, 1)
-  call('HSET', key('lasts'), name, math.max(tonumber(hour), tonumber(call('HGET', key('lasts'), name) or 0)))
+  call('HSET', key('newesthours'), name, math.max(tonumber(hour), tonumber(call('HGET', key('newesthours'), name) or 0)))
 end
 return done(1)

@@ -18,5 +18,5 @@ for _, entry in ipairs(entries) do
 end
 if #entries == most then return done(from + kept) end
 call('HDEL', key('names'), name)
-call('HDEL', key('lasts'), name)
+call('HDEL', key('newesthours'), name)
 return done(-1)

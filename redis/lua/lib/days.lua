@@ -139,7 +139,7 @@ local reopened = {} -- days of each kind of which this script has dropped the fi
 
 -- reopen makes the figures of closed days stale that a mark on a day is part of.
 local function reopen(kind, day)
-  local closed, fields, put = key('closed'), {}, {}
+  local closed, fields, put = key('figures'), {}, {}
   if noneClosed == nil then noneClosed = call('EXISTS', closed) == 0 end
   if noneClosed then return end
   reopened[kind] = reopened[kind] or {}
@@ -179,17 +179,17 @@ local marksChanged = false
 local function countChange()
   if not marksChanged then
     marksChanged = true
-    renew('marks')
+    renew('markchange')
   end
 end
 
 local someBare
 
 local function changedMark(n, kind, day)
-  if someBare == nil then someBare = call('EXISTS', key('bare')) == 1 end
-  if someBare then call('ZREM', key('bare'), n) end
+  if someBare == nil then someBare = call('EXISTS', key('markless')) == 1 end
+  if someBare then call('ZREM', key('markless'), n) end
   local month = kind .. ':' .. monthOf(day)
-  add(key('chg:' .. month), key('changed'), month, n)
+  add(key('dirty:' .. month), key('dirtymonths'), month, n)
   reopen(kind, day)
   countChange()
 end
@@ -233,14 +233,14 @@ end
 -- The days that left this partition stand in the hash gone, each with a stamp:
 -- when something happened last to marks that may be in the archive. Whoever has
 -- read them back before the latest of it has to do so again.
-local function touchRecalls() return renew('recalls') end
+local function touchRecalls() return renew('archivechange') end
 
-local function isAway(n) return call('GETBIT', key('away'), n) == 1 end
+local function isAway(n) return call('GETBIT', key('hasarchived'), n) == 1 end
 
 -- inArchive reports whether the archive may have a mark, or have been read when
 -- it had: also of a number that is not away, as the day may have stayed when its
 -- map was copied.
-local function inArchive(field) return call('HEXISTS', key('gone'), field) == 1 end
+local function inArchive(field) return call('HEXISTS', key('offloaded'), field) == 1 end
 
 -- unmark takes a mark back, and says whether it was here. A day that was the
 -- user's first gives way to the next one, also of those that archived has: by
@@ -276,14 +276,14 @@ end
 
 -- free gives a number to whoever comes next.
 local function free(n)
-  if call('EXISTS', key('num'), key('wipe:days'), key('wipe:changed')) > 0 then
+  if call('EXISTS', key('num'), key('wipe:days'), key('wipe:dirtymonths')) > 0 then
     call('SADD', key('free'), n)
     noneFree = false
     return
   end
-  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind), key('gone:' .. kind)) end
-  call('DEL', key('firsts'), key('free'), key('away'), key('gone'))
-  call('UNLINK', key('closed'))
+  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind), key('offloaded:' .. kind)) end
+  call('DEL', key('firsts'), key('free'), key('hasarchived'), key('offloaded'))
+  call('UNLINK', key('figures'))
   call('HDEL', part, 'numbers')
   numbers, hasFirsts, noneClosed = nil, {}, nil
 end
@@ -297,27 +297,27 @@ end
 -- offer notes a number whose user may have no marks left, here or in the archive.
 local function offer(n)
   if isAway(n) or first('', n) >= 0 then return end
-  call('ZADD', key('bare'), '-inf', n)
+  call('ZADD', key('markless'), '-inf', n)
   someBare = true
 end
 
 -- giveBack takes a step with the first of the bare numbers, and returns how many
 -- months it looked at; none if there are no bare numbers.
 local function giveBack(budget)
-  local place = call('ZRANGE', key('bare'), 0, 0, 'WITHSCORES')
+  local place = call('ZRANGE', key('markless'), 0, 0, 'WITHSCORES')
   if #place == 0 then return 0 end
-  local n, fields, on = tonumber(place[1]), someFields(key('changed'), '', place[2], '+inf', budget)
+  local n, fields, on = tonumber(place[1]), someFields(key('dirtymonths'), '', place[2], '+inf', budget)
   for _, f in ipairs(fields) do
-    if has(key('chg:' .. f[1] .. ':' .. f[2]), n) then -- it comes again when that month has been archived
-      call('ZREM', key('bare'), n)
+    if has(key('dirty:' .. f[1] .. ':' .. f[2]), n) then -- it comes again when that month has been archived
+      call('ZREM', key('markless'), n)
       return #fields + 1
     end
   end
   if on then
-    call('ZADD', key('bare'), on, n)
+    call('ZADD', key('markless'), on, n)
     return #fields + 1
   end
-  call('ZREM', key('bare'), n)
+  call('ZREM', key('markless'), n)
   local bucket = key('ids:' .. math.floor(n / 64))
   local user = call('HGET', bucket, n)
   if user then
@@ -335,16 +335,16 @@ local function wipe(budget)
   local of = 'days'
   local place = call('ZRANGE', key('wipe:days'), 0, 0, 'WITHSCORES')
   if #place == 0 then
-    of = 'changed'
-    place = call('ZRANGE', key('wipe:changed'), 0, 0, 'WITHSCORES')
+    of = 'dirtymonths'
+    place = call('ZRANGE', key('wipe:dirtymonths'), 0, 0, 'WITHSCORES')
     if #place == 0 then return 0 end
   end
   local order, n = key('wipe:' .. of), tonumber(place[1])
   local fields, on = someFields(key(of), '', place[2], '+inf', budget)
   for _, f in ipairs(fields) do
     local field = f[1] .. ':' .. f[2]
-    if of == 'changed' then
-      take(key('chg:' .. field), key(of), field, n)
+    if of == 'dirtymonths' then
+      take(key('dirty:' .. field), key(of), field, n)
     elseif take(dayKey(field), key(of), field, n) then
       reopen(f[1], f[2])
       countChange()
@@ -355,7 +355,7 @@ local function wipe(budget)
     return #fields + 1
   end
   call('ZREM', order, n)
-  if of == 'days' then call('ZADD', key('wipe:changed'), '-inf', n) else free(n) end
+  if of == 'days' then call('ZADD', key('wipe:dirtymonths'), '-inf', n) else free(n) end
   return #fields + 1
 end
 

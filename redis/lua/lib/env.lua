@@ -30,7 +30,7 @@ local function num(n) return string.format('%.0f', n) end
 local answerKept = '60000'
 
 if request ~= '' then
-  local before = call('GET', key('did:' .. request))
+  local before = call('GET', key('answer:' .. request))
   if before then return cmsgpack.unpack(before) end
 end
 
@@ -40,7 +40,7 @@ end
 -- the user of that second up to whom it has, events the place of the newest
 -- event, cutoffs how many users have one, see session_cutoff.lua, large how many are, see
 -- session_large.lua.
-local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'silent', 'events', 'quiet', 'cutoffs', 'large')
+local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'offlinebefore', 'lastevent', 'offlineuser', 'cutoffs', 'largeusers')
 local clock = tonumber(state[1]) or 0
 
 -- Time is the later of the caller's and the partition's, and never more than 2 s
@@ -77,7 +77,7 @@ local function done(reply)
     fields[#fields + 1] = value
   end
   if #fields > 0 then call('HSET', part, unpack(fields)) end
-  if request ~= '' then call('SET', key('did:' .. request), cmsgpack.pack(reply), 'PX', answerKept) end
+  if request ~= '' then call('SET', key('answer:' .. request), cmsgpack.pack(reply), 'PX', answerKept) end
   return reply
 end
 
@@ -127,7 +127,7 @@ local function ahead()
   outages = kept
   if stamp then stamp = math.min(stamp, at) end
   if silent > math.floor(at / 1000) then silent, quiet = math.floor(at / 1000), '' end
-  note('clock', num(at), 'silent', num(silent), 'quiet', quiet, 'outages', packOutages(), 'mend', num(clock))
+  note('clock', num(at), 'offlinebefore', num(silent), 'offlineuser', quiet, 'outages', packOutages(), 'clockahead', num(clock))
   if stamp then note('stamp', num(stamp)) end
   clock = at
 end
@@ -138,7 +138,7 @@ if stamp then
   if now - last > maxGap then
     record(last, now)
     stamp = now
-    redis.pcall('HINCRBY', part, 'gaps', 1)
+    redis.pcall('HINCRBY', part, 'outagecount', 1)
     note('outages', packOutages(), 'stamp', num(now))
   end
 end

@@ -37,7 +37,7 @@ local function emit(stream, kind, user, opt)
     micros = t[1] * 1000000 + t[2]
   end
   lastEvent = math.max(lastEvent + 1, micros)
-  set('events', num(lastEvent))
+  set('lastevent', num(lastEvent))
   local audience = opt.audience or (user ~= '' and invisible(user) and FOR_TRUTH) or FOR_ALL
   local sid, cause, reason, actor = opt.sid or '', opt.cause or '', opt.reason or '', opt.actor or ''
   call('XADD', key(stream), num(lastEvent) .. '-0', 'e', struct.pack('>BBI8Bc0Bc0Bc0I2c0Bc0',

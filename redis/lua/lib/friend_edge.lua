@@ -8,22 +8,22 @@ local LAST, FENCE = '', '\1' -- no user has these names
 -- fresh returns a stamp greater than all before it in the partition.
 local function fresh()
   local t = call('TIME')
-  local value = math.max(tonumber(call('HGET', part, 'edge') or 0) + 1, t[1] * 1000000 + t[2])
-  call('HSET', part, 'edge', num(value))
+  local value = math.max(tonumber(call('HGET', part, 'edgestamp') or 0) + 1, t[1] * 1000000 + t[2])
+  call('HSET', part, 'edgestamp', num(value))
   return num(value)
 end
 
 -- stampOf returns a stamp of a user. Those that were swept away are no later
 -- than the partition's edgeline.
 local function stampOf(user, which)
-  return tonumber(call('ZSCORE', key('x:' .. user), which) or call('HGET', part, 'edgeline') or 0)
+  return tonumber(call('ZSCORE', key('x:' .. user), which) or call('HGET', part, 'edgefloor') or 0)
 end
 
 -- stampNow sets the stamps of a user.
 local function stampNow(user, value, fence)
   call('ZADD', key('x:' .. user), value, LAST)
   if fence then call('ZADD', key('x:' .. user), value, FENCE) end
-  call('ZADD', key('loose'), value, user)
+  call('ZADD', key('leftovers'), value, user)
 end
 
 -- loosen notes friends whose reverse edge may stand without the edge.
@@ -32,7 +32,7 @@ local function loosen(user, value, friends)
   local add = {}
   for i = 1, #friends do add[2 * i - 1], add[2 * i] = value, friends[i] end
   call('ZADD', key('x:' .. user), unpack(add))
-  call('ZADD', key('loose'), 'GT', value, user)
+  call('ZADD', key('leftovers'), 'GT', value, user)
 end
 
 -- looseOf returns some of the friends in x:<user>.
@@ -46,8 +46,8 @@ end
 
 -- forgetEdges removes the stamps of a user.
 local function forgetEdges(user)
-  local line = math.max(stampOf(user, LAST), stampOf(user, FENCE), tonumber(call('HGET', part, 'edgeline') or 0))
-  call('HSET', part, 'edgeline', num(line))
+  local line = math.max(stampOf(user, LAST), stampOf(user, FENCE), tonumber(call('HGET', part, 'edgefloor') or 0))
+  call('HSET', part, 'edgefloor', num(line))
   call('UNLINK', key('x:' .. user))
-  call('ZREM', key('loose'), user)
+  call('ZREM', key('leftovers'), user)
 end

@@ -2,5 +2,5 @@
 
 local function countKind(kind, by)
   if not kind or kind == '' then return end
-  if call('HINCRBY', key('ofkind'), kind, by) <= 0 then call('HDEL', key('ofkind'), kind) end
+  if call('HINCRBY', key('kindusers'), kind, by) <= 0 then call('HDEL', key('kindusers'), kind) end
 end

@@ -14,7 +14,7 @@
 local function isAnnounced(user, last)
   if last < silent then return true end
   if last == silent and quiet ~= '' and not isBefore(quiet, user) then return true end
-  return call('SISMEMBER', key('told'), user) == 1
+  return call('SISMEMBER', key('announced'), user) == 1
 end
 
 -- silentAt is the first second in which a user no longer counts, ms.
@@ -28,8 +28,8 @@ local someLeave
 -- leavingAt returns when one who logged out is announced offline; nil if they
 -- are not on their way out.
 local function leavingAt(user)
-  if someLeave == nil then someLeave = call('EXISTS', key('leaving')) == 1 end
-  return someLeave and tonumber(call('ZSCORE', key('leaving'), user) or nil) or nil
+  if someLeave == nil then someLeave = call('EXISTS', key('loggedout')) == 1 end
+  return someLeave and tonumber(call('ZSCORE', key('loggedout'), user) or nil) or nil
 end
 
 -- returns announces what became of a user who was offline and is heard again:
@@ -38,11 +38,11 @@ end
 local function comesBack(user, last)
   if last > 0 then
     if not isAnnounced(user, last) then announceSilence(user, last) end
-    call('SREM', key('told'), user)
+    call('SREM', key('announced'), user)
   else
     local due = leavingAt(user)
     if due then
-      call('ZREM', key('leaving'), user)
+      call('ZREM', key('loggedout'), user)
       if at < due then return end
       emit('pres', USER_OFFLINE, user, {at = due})
     end
@@ -77,12 +77,12 @@ local function hide(user, cause)
     if last < since(announced) then
       announceSilence(user, last)
     elseif cause == 'logout' and leave > 0 then
-      call('ZADD', key('leaving'), num(math.min(at + leave, silentAt(last))), user)
+      call('ZADD', key('loggedout'), num(math.min(at + leave, silentAt(last))), user)
     else
       emit('pres', USER_OFFLINE, user)
     end
   end
-  call('SREM', key('told'), user)
+  call('SREM', key('announced'), user)
   call('ZADD', key('seen'), -last, user)
   if anyHidden() then call('ZADD', key('hidden'), 'XX', -last, user) end
 end
@@ -95,13 +95,13 @@ local function settleUser(user)
   local due = leavingAt(user)
   if due then
     if at < due then return true end
-    call('ZREM', key('leaving'), user)
+    call('ZREM', key('loggedout'), user)
     emit('pres', USER_OFFLINE, user, {at = due})
     return false
   end
   if last <= 0 or isAnnounced(user, last) then return false end
   if last >= since(announced) then return true end
   announceSilence(user, last)
-  call('SADD', key('told'), user)
+  call('SADD', key('announced'), user)
   return false
 end

@@ -9,8 +9,8 @@
 local head = '>BI8I8c16Bc0Bc0Bc0Bc0Bc0Bc0'
 
 local function pack(s)
-  local tail = s.late and struct.pack('>I8', s.late) or ''
-  return struct.pack(head, s.late and 2 or 1, s.idle, s.life, s.token, #s.user, s.user, #s.kind, s.kind, #s.app, s.app,
+  local tail = s.postponed and struct.pack('>I8', s.postponed) or ''
+  return struct.pack(head, s.postponed and 2 or 1, s.idle, s.life, s.token, #s.user, s.user, #s.kind, s.kind, #s.app, s.app,
     #s.device, s.device, #s.deviceID, s.deviceID, #s.ip, s.ip) .. s.rest .. tail
 end
 
@@ -19,7 +19,7 @@ local function open(sid, blob)
   version, s.idle, s.life, s.token, s.user, s.kind, s.app, s.device, s.deviceID, s.ip, place = struct.unpack(head, blob)
   s.rest = string.sub(blob, place)
   if version == 2 then
-    s.late = struct.unpack('>I8', s.rest, #s.rest - 7)
+    s.postponed = struct.unpack('>I8', s.rest, #s.rest - 7)
     s.rest = string.sub(s.rest, 1, -9)
   end
   s.login = struct.unpack('>I6', sid)
@@ -30,7 +30,7 @@ end
 -- others stand together, as the late ones do, and by deadline among the odd.
 local mostIdles = 64
 
-local function idleName(s) return (s.late and 'late') or (s.odd and 'odd') or num(s.idle) end
+local function idleName(s) return (s.postponed and 'postponed') or (s.odd and 'other') or num(s.idle) end
 local function idleKey(s) return key('idle:' .. idleName(s)) end
 
 -- read reads a session whose end has not been written; nil if there is none.
@@ -40,7 +40,7 @@ local function read(sid)
   local s = open(sid, blob)
   s.seen = tonumber(call('ZSCORE', idleKey(s), sid) or nil)
   if not s.seen then
-    s.seen = tonumber(call('ZSCORE', key('idle:odd'), sid) or nil)
+    s.seen = tonumber(call('ZSCORE', key('idle:other'), sid) or nil)
     s.odd = s.seen ~= nil
     s.seen = s.seen or s.login
   end
@@ -88,7 +88,7 @@ end
 
 -- deadline returns when a session ends by itself, and why.
 local function deadline(s)
-  local expires = extend(math.max(s.seen + s.idle, s.late or 0))
+  local expires = extend(math.max(s.seen + s.idle, s.postponed or 0))
   if s.life > 0 and s.login + s.life <= expires then return s.login + s.life, 'lifetime', expires end
   return expires, 'expired', expires
 end
@@ -111,22 +111,22 @@ end
 -- Sessions of invisible users stand in the orders by login as all do, and once
 -- more in those of their own, so that what the public is shown can be counted.
 local function veil(s)
-  call('ZADD', key('veiled:login'), s.login, s.id)
+  call('ZADD', key('invisible:login'), s.login, s.id)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
-    if value ~= '' then call('ZADD', key('veiled:by:' .. field .. ':' .. value), s.login, s.id) end
+    if value ~= '' then call('ZADD', key('invisible:by:' .. field .. ':' .. value), s.login, s.id) end
   end
 end
 
 local function unveil(s)
-  if call('ZREM', key('veiled:login'), s.id) == 0 then return end
+  if call('ZREM', key('invisible:login'), s.id) == 0 then return end
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
-    if value ~= '' then call('ZREM', key('veiled:by:' .. field .. ':' .. value), s.id) end
+    if value ~= '' then call('ZREM', key('invisible:by:' .. field .. ':' .. value), s.id) end
   end
 end
 
 -- isVeiled tells for each of some sessions whether it is one of them.
 local function isVeiled(sids)
-  local name = key('veiled:login')
+  local name = key('invisible:login')
   if #sids == 0 or call('EXISTS', name) == 0 then return {} end
   return call('ZMSCORE', name, unpack(sids))
 end
@@ -146,7 +146,7 @@ local idlesKnown = {} -- timeouts that this script has entered
 local function enterIdle(s)
   local name = idleName(s)
   if idlesKnown[name] then return end
-  if call('SADD', key('idles'), name) == 1 and not (s.late or s.odd) and call('SCARD', key('idles')) > mostIdles then
+  if call('SADD', key('idles'), name) == 1 and not (s.postponed or s.odd) and call('SCARD', key('idles')) > mostIdles then
     call('SREM', key('idles'), name)
     s.odd = true
     return enterIdle(s)
@@ -159,10 +159,10 @@ end
 local function place(s)
   enterIdle(s)
   call('ZADD', idleKey(s), s.seen, s.id)
-  if s.late then
-    call('ZADD', key('late'), s.late, s.id)
+  if s.postponed then
+    call('ZADD', key('deadline:postponed'), s.postponed, s.id)
   elseif s.odd then
-    call('ZADD', key('odd'), s.seen + s.idle, s.id)
+    call('ZADD', key('deadline:other'), s.seen + s.idle, s.id)
   end
   if s.life > 0 then call('ZADD', key('ends'), s.login + s.life, s.id) else call('ZREM', key('ends'), s.id) end
   if isLarge(s.user) then enlist(s) end
@@ -171,8 +171,8 @@ end
 -- displace takes a session out of the order of signs of life.
 local function displace(s)
   call('ZREM', idleKey(s), s.id)
-  if s.late then call('ZREM', key('late'), s.id) end
-  if s.odd then call('ZREM', key('odd'), s.id) end
+  if s.postponed then call('ZREM', key('deadline:postponed'), s.id) end
+  if s.odd then call('ZREM', key('deadline:other'), s.id) end
 end
 
 -- enlarge makes a user large who has too many sessions to look at all of them.
@@ -287,7 +287,7 @@ local function anyDue()
   local line = floor(at)
   for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
     local name, upTo = key('idle:' .. idle), line
-    if idle == 'late' or idle == 'odd' then name = key(idle) else upTo = line - idle end
+    if idle == 'postponed' or idle == 'other' then name = key('deadline:' .. idle) else upTo = line - idle end
     if call('ZCOUNT', name, '-inf', upTo) > 0 then return true end
   end
   return false
@@ -358,7 +358,7 @@ local function drain(budget)
   for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
     if n >= budget then return n end
     local name = key('idle:' .. idle)
-    if idle == 'late' or idle == 'odd' then take(key(idle), line) else take(name, line - idle) end
+    if idle == 'postponed' or idle == 'other' then take(key('deadline:' .. idle), line) else take(name, line - idle) end
     if call('EXISTS', name) == 0 then call('SREM', key('idles'), idle) end
   end
   return n

@@ -25,13 +25,13 @@ local function ofClass(order, class, user) return key(order .. ':' .. #class .. 
 
 local function countLarge(by)
   large = large + by
-  set('large', num(large))
+  set('largeusers', num(large))
 end
 
 -- enlist makes a session of a large user stand in these orders.
 local function enlist(s)
   call('ZADD', key('us:' .. s.user), s.seen, s.id)
-  call('ZADD', key('ui:' .. s.user), math.max(s.seen + s.idle, s.late or 0), s.id)
+  call('ZADD', key('ui:' .. s.user), math.max(s.seen + s.idle, s.postponed or 0), s.id)
   if s.life > 0 then call('ZADD', key('ue:' .. s.user), s.login + s.life, s.id) else call('ZREM', key('ue:' .. s.user), s.id) end
   call('ZADD', ofClass('ul', s.device, s.user), s.login, s.id)
   call('ZADD', ofClass('uc', s.device, s.user), s.seen, s.id)

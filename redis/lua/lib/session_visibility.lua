@@ -6,7 +6,7 @@
 
 local function veilSome(user, budget)
   local mine, name = key('u:' .. user), key('user:' .. user)
-  local cursor, hidden, rank = call('HGET', name, 'veil') or '', invisible(user), 0
+  local cursor, hidden, rank = call('HGET', name, 'visibility') or '', invisible(user), 0
   if cursor ~= '' then rank = rankBehind(mine, false, num(struct.unpack('>I6', cursor)), cursor) end
   local sids = call('ZRANGE', mine, rank, rank + budget - 1)
   for _, sid in ipairs(sids) do
@@ -14,12 +14,12 @@ local function veilSome(user, budget)
     if s and hidden then veil(s) elseif s then unveil(s) end
   end
   if #sids == budget then
-    call('ZADD', key('veils'), num(at), user)
-    call('HSET', name, 'veil', sids[budget])
+    call('ZADD', key('visibility'), num(at), user)
+    call('HSET', name, 'visibility', sids[budget])
     return true
   end
-  call('HDEL', name, 'veil')
-  call('ZREM', key('veils'), user)
+  call('HDEL', name, 'visibility')
+  call('ZREM', key('visibility'), user)
   return false
 end
 
@@ -28,7 +28,7 @@ end
 local function drainVeils(budget)
   local n = 0
   while n < budget do
-    local user = call('ZRANGE', key('veils'), 0, 0)[1]
+    local user = call('ZRANGE', key('visibility'), 0, 0)[1]
     if not user then return n end
     veilSome(user, budget)
     n = n + budget

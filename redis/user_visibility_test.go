@@ -40,15 +40,15 @@ func TestVeryManySessionsFollowAUserWhoTurnsInvisible(t *testing.T) {
 
 	_, err = r.e.one(ctx, r.clock.Now().UnixMilli(), in(0, &r.e.scripts.userChange, "svc", "invisible", "1"))
 	require.NoError(t, err)
-	require.Equal(t, "1", r.do(t, "EXISTS", "rc:{0}:veils"), "some are left")
+	require.Equal(t, "1", r.do(t, "EXISTS", "rc:{0}:visibility"), "some are left")
 	require.Equal(t, one, totals(rollcall.ViewerPublic))
 	require.Equal(t, all, totals(rollcall.ViewerAdmin))
-	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:veils"))
+	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:visibility"))
 
 	no := false
 	_, err = r.roll.PutUser(ctx, "svc", rollcall.UserPatch{Invisible: &no})
 	require.NoError(t, err)
-	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:veils", "rc:{0}:veiled:login", "rc:{0}:veiled:by:app:a", "rc:{0}:hidden"))
+	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:visibility", "rc:{0}:invisible:login", "rc:{0}:invisible:by:app:a", "rc:{0}:hidden"))
 	require.Equal(t, all, totals(rollcall.ViewerPublic))
 }
 
@@ -70,7 +70,7 @@ func TestSessionsOfVeryManyTimeoutsAreListedAndExpire(t *testing.T) {
 		dossiers = append(dossiers, rollcall.UserSnapshot{User: user, Sessions: []rollcall.SessionSnapshot{{Session: s, Idle: idle, Token: rollcall.TokenKey{byte(i)}}}})
 	}
 	require.NoError(t, r.e.Import(ctx, at, dossiers))
-	require.Equal(t, "65", r.do(t, "SCARD", "rc:{0}:idles"), "64 timeouts, and the odd ones")
+	require.Equal(t, "65", r.do(t, "SCARD", "rc:{0}:idles"), "64 timeouts, and that of all others")
 	seen := func() (users []string) {
 		for cursor, more := "", true; more; more = cursor != "" {
 			page, err := r.roll.Sessions(ctx, rollcall.SessionQuery{Sort: rollcall.NewestSeen, Page: rollcall.PageRequest{Limit: 40, Cursor: cursor}})
@@ -97,5 +97,5 @@ func TestSessionsOfVeryManyTimeoutsAreListedAndExpire(t *testing.T) {
 	}
 	r.clock.Advance(time.Hour)
 	require.Empty(t, seen())
-	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:odd", "rc:{0}:idle:odd"))
+	require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:deadline:other", "rc:{0}:idle:other"))
 }
