@@ -60,7 +60,7 @@ for i = 1, tonumber(ARGV[1]) - 1 do
   end
 end
 if tonumber(ARGV[1]) > 64 then
-  redis.call('HINCRBY', root .. ':part', 'large', 1)
+  redis.call('HINCRBY', root .. ':part', 'largeusers', 1)
   for _, id in ipairs(redis.call('ZRANGE', root .. ':u:' .. user, 0, -1)) do
     for _, k in ipairs({'us', 'ul:3:web', 'uc:3:web'}) do redis.call('ZADD', root .. ':' .. k .. ':' .. user, login, id) end
     redis.call('ZADD', root .. ':ui:' .. user, login + 1800000, id)

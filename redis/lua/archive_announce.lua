@@ -1,11 +1,13 @@
 -- needs: env event
--- Notes that a run of the archive has ended.
+-- Appends the event of a run of the archive that has ended.
 --
--- ARGV[2]  1 if it completed, 0 if it failed
--- ARGV[3]  what it did, or why it failed   ARGV[4]  the runner
--- reply    1
--- cost     O(1)
+-- returns  1
+-- costs    O(1)
+
+local completed = ARGV[2] == '1'
+local reason = ARGV[3] -- what the run did, or why it failed
+local runner = ARGV[4]
 
 advance()
-emit('log', ARGV[2] == '1' and ARCHIVE_COMPLETED or ARCHIVE_FAILED, '', {reason = ARGV[3], actor = ARGV[4]})
+emit('log', completed and ARCHIVE_COMPLETED or ARCHIVE_FAILED, '', {reason = reason, actor = runner})
 return done(1)

@@ -1,24 +1,26 @@
 -- needs: env days_index days
--- Notes that maps of a month have been archived, if they are still as they were.
+-- Marks maps of a month as archived, if they have not changed since.
 --
--- ARGV[2]  kind   ARGV[3] month   ARGV[4] its first day   ARGV[5] its days
--- ARGV[6…] user, map, …
--- reply    how many were not
--- cost     O(days) for each
+-- returns  how many have changed, or are to be archived again
+-- costs    O(days) for each
 
-local month, left = ARGV[2] .. ':' .. ARGV[3], 0
-local sets = setsOf(ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]))
-for i = 6, #ARGV, 2 do
-  local n = call('HGET', key('num'), ARGV[i])
-  if n then -- else they were erased
+local kind, month = ARGV[2], ARGV[3]
+local monthStart, days = tonumber(ARGV[4]), tonumber(ARGV[5]) -- its first day, and how many it has
+local maps = argumentsFrom(6) -- user, map, …
+
+local field, changed = kind .. ':' .. month, 0
+local sets = daySetsOf(kind, monthStart, days)
+for i = 1, #maps, 2 do
+  local n = call('HGET', key('num'), maps[i])
+  if n then -- else the user was erased
     n = tonumber(n)
-    if mapOf(n, sets) == tonumber(ARGV[i + 1]) then
-      take(key('dirty:' .. month), key('dirtymonths'), month, n)
-      offer(n)
+    if monthMapOf(n, sets) == tonumber(maps[i + 1]) then
+      removeFrom(key('dirty:' .. field), key('dirtymonths'), field, n)
+      noteIfMarkless(n)
     else
-      left = left + 1
+      changed = changed + 1
     end
   end
 end
-tidyNumbers(100)
-return done(left)
+releaseNumbers(100)
+return done(changed)

@@ -1,15 +1,16 @@
 -- needs: env days_index
--- Forgets that days left, which are back whole.
+-- Forgets that days were offloaded: they have been restored, all of each.
 --
--- ARGV[2…]  kind:day, the stamp of its departure, …
--- reply     how many are forgotten: not those that have left again
--- cost      O(1) for each
+-- returns  how many are forgotten; not those that were offloaded again since
+-- costs    O(1) for each
+
+local days = argumentsFrom(2) -- kind:day, the stamp of its offloading, …
 
 local n = 0
-for i = 2, #ARGV, 2 do
-  if call('HGET', key('offloaded'), ARGV[i]) == ARGV[i + 1] then
-    n = n + call('HDEL', key('offloaded'), ARGV[i])
-    leaveField(key('offloaded'), ARGV[i])
+for i = 1, #days, 2 do
+  if call('HGET', key('offloaded'), days[i]) == days[i + 1] then
+    n = n + call('HDEL', key('offloaded'), days[i])
+    leaveField(key('offloaded'), days[i])
   end
 end
 return done(n)

@@ -1,10 +1,13 @@
 -- needs: env days_index days
--- Whether all marks of a user are here.
+-- Asks whether the archive may have marks of a user.
 --
--- ARGV[2]  user   ARGV[3] kind, '' for all   ARGV[4] first day   ARGV[5] last
--- reply    1, or 0 if some may be in the archive
--- cost     O(kinds)
+-- returns  1 if all marks are here, 0 if some may be in the archive
+-- costs    O(kinds)
 
-local n = call('HGET', key('num'), ARGV[2])
-if not n or not isAway(n) then return done(1) end
-return done(#someFields(key('offloaded'), ARGV[3], ARGV[4], ARGV[5], 1) > 0 and 0 or 1)
+local user = ARGV[2]
+local kind = ARGV[3] -- '' for all
+local first, last = ARGV[4], ARGV[5] -- days
+
+local n = call('HGET', key('num'), user)
+if not n or not hasArchivedMarks(n) then return done(1) end
+return done(#someFields(key('offloaded'), kind, first, last, 1) > 0 and 0 or 1)

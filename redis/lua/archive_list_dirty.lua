@@ -1,8 +1,9 @@
 -- needs: env days_set
--- The numbers whose maps of a month changed since they were archived.
+-- Lists the numbers whose maps of a month changed since they were archived.
 --
--- ARGV[2]  kind:month
--- reply    the set, as in days_set.lua
--- cost     O(size of the set)
+-- returns  the set, as in days_set.lua
+-- costs    O(size of the set)
 
-return done(packed(key('dirty:' .. ARGV[2])))
+local field = ARGV[2] -- kind:month
+
+return done(packedSet(key('dirty:' .. field)))

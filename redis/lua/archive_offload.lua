@@ -1,39 +1,46 @@
 -- needs: env days_index days
--- Takes the marks of a day out, unless a map of one of its users has changed
--- since it was archived.
+-- Removes the marks of a day, unless a map of one of its users has changed since it
+-- was archived.
 --
--- ARGV[2]  kind   ARGV[3] day   ARGV[4] its month
--- reply    how many there were, -1 if they stay
--- cost     O(users of the day), at native speed if both sets are bitmaps
+-- returns  how many there were, -1 if they stay
+-- costs    O(users of the day), at native speed if both sets are bitmaps
 
-local field = ARGV[2] .. ':' .. ARGV[3]
-local day, chg = dayKey(field), key('dirty:' .. ARGV[2] .. ':' .. ARGV[4])
+local kind, day, month = ARGV[2], ARGV[3], ARGV[4]
+
+local field = kind .. ':' .. day
+local users, dirty = dayKey(field), key('dirty:' .. kind .. ':' .. month)
 local n = tonumber(call('HGET', key('days'), field) or 0)
 if n == 0 then return done(0) end
-if call('EXISTS', chg) == 1 then
-  if isBitmap(day) and isBitmap(chg) then
+
+-- Is any user of the day dirty?
+if call('EXISTS', dirty) == 1 then
+  if isBitmap(users) and isBitmap(dirty) then
     local both = key('both')
-    call('BITOP', 'AND', both, day, chg)
+    call('BITOP', 'AND', both, users, dirty)
     local shared = call('BITCOUNT', both)
     call('DEL', both)
     if shared > 0 then return done(-1) end
   else
-    local few, other = day, chg
-    if isBitmap(day) then few, other = chg, day end
+    local few, other = users, dirty
+    if isBitmap(users) then few, other = dirty, users end
     for _, m in ipairs(call('SMEMBERS', few)) do
-      if has(other, m) then return done(-1) end
+      if contains(other, m) then return done(-1) end
     end
   end
 end
+
+-- Note who has marks in the archive, before the marks go.
 advance()
-if isBitmap(day) then
-  call('BITOP', 'OR', key('hasarchived'), key('hasarchived'), day)
+if isBitmap(users) then
+  call('BITOP', 'OR', key('hasarchived'), key('hasarchived'), users)
 else
-  for _, m in ipairs(call('SMEMBERS', day)) do call('SETBIT', key('hasarchived'), m, 1) end
+  for _, m in ipairs(call('SMEMBERS', users)) do call('SETBIT', key('hasarchived'), m, 1) end
 end
-call('DEL', day)
+call('DEL', users)
 call('HDEL', key('days'), field)
 leaveField(key('days'), field)
-call('HSET', key('offloaded'), field, touchRecalls())
+
+-- From here on the archive is asked for this day.
+call('HSET', key('offloaded'), field, noteArchiveChange())
 enterField(key('offloaded'), field)
 return done(n)

@@ -1,20 +1,22 @@
 -- needs: env days_index days
--- The maps of users of a month that changed since they were archived, as they are
--- now.
+-- Reads the maps of a month, as they are now, of users whose map changed since it
+-- was archived.
 --
--- ARGV[2]  kind   ARGV[3] month   ARGV[4] its first day   ARGV[5] its days
--- ARGV[6…] numbers
--- reply    user, map, … of those that still are to be archived
--- cost     O(days) for each
+-- returns  user, map, … of those that still are to be archived
+-- costs    O(days) for each
 
-local chg, out = key('dirty:' .. ARGV[2] .. ':' .. ARGV[3]), {}
-local sets = setsOf(ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]))
-for i = 6, #ARGV do
-  local n = tonumber(ARGV[i])
+local kind, month = ARGV[2], ARGV[3]
+local monthStart, days = tonumber(ARGV[4]), tonumber(ARGV[5]) -- its first day, and how many it has
+local numbersAsked = argumentsFrom(6)
+
+local dirty, out = key('dirty:' .. kind .. ':' .. month), {}
+local sets = daySetsOf(kind, monthStart, days)
+for _, text in ipairs(numbersAsked) do
+  local n = tonumber(text)
   local user = call('HGET', key('ids:' .. math.floor(n / 64)), n)
-  if user and has(chg, n) then
+  if user and contains(dirty, n) then
     out[#out + 1] = user
-    out[#out + 1] = num(mapOf(n, sets))
+    out[#out + 1] = num(monthMapOf(n, sets))
   end
 end
 return done(out)

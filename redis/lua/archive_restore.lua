@@ -1,19 +1,21 @@
 -- needs: env days_index days
--- Enters marks of days that had departed, as no change.
+-- Adds marks of offloaded days again. That is no change: the archive has them.
 --
--- ARGV[2…]  user, kind, day, …
--- reply     1
--- cost      O(1) for each
+-- returns  1
+-- costs    O(1) for each
+
+local marks = argumentsFrom(2) -- user, kind, day, …
 
 advance()
-for i = 2, #ARGV, 3 do
-  local n, field = number(ARGV[i]), ARGV[i + 1] .. ':' .. ARGV[i + 2]
-  if add(dayKey(field), key('days'), field, n) then
-    notLaterThan(ARGV[i + 1], n, tonumber(ARGV[i + 2]))
-    notLaterThan('', n, tonumber(ARGV[i + 2]))
-    if not inArchive(field) then -- it did not count in the figures
-      reopen(ARGV[i + 1], tonumber(ARGV[i + 2]))
-      countChange()
+for i = 1, #marks, 3 do
+  local kind, day = marks[i + 1], marks[i + 2]
+  local n, field = numberFor(marks[i]), kind .. ':' .. day
+  if addTo(dayKey(field), key('days'), field, n) then
+    lowerFirstDay(kind, n, tonumber(day))
+    lowerFirstDay('', n, tonumber(day))
+    if not isOffloaded(field) then -- figures did not count it
+      invalidateFigures(kind, tonumber(day))
+      noteMarkChange()
     end
   end
 end

@@ -1,12 +1,13 @@
 -- needs: env days_index days
 -- Adds marks.
 --
--- ARGV[2…]  user, kind or '' for the user's own, day, …
--- reply     {how many were new, how many stood already}
--- cost      O(1) for each
---
--- Redis is asked about many marks at a time: about all users, about those of a day,
--- and about those of a month.
+-- returns  {how many were new, how many were there already}
+-- costs    O(1) for each
+
+local marks = argumentsFrom(2) -- user, kind or '' for the user's own, day, …
+
+-- A part of the work is done for many marks at a time, so that Redis is asked seldom:
+-- for all users, for those of a day, and for those of a month.
 
 -- numbersOf returns the numbers of users, giving one to each who has none, and which
 -- were given just now.
@@ -51,7 +52,7 @@ local function enter(name, index, field, some)
     end
     if #new > 0 then call('SADD', name, unpack(new)) end
   end
-  if #new > 0 then count(name, index, field, #new) end
+  if #new > 0 then countMembers(name, index, field, #new) end
   return new
 end
 
@@ -63,7 +64,7 @@ local function setFirsts(kind, some, days)
   for i, n in ipairs(some) do
     run[#run + 1] = days[n]
     if some[i + 1] ~= n + 1 then
-      setFirst(kind, n + 1 - #run, unpack(run))
+      setFirstDays(kind, n + 1 - #run, unpack(run))
       run = {}
     end
   end
@@ -82,10 +83,10 @@ local function grouped()
 end
 
 local users, met = {}, {}
-for i = 2, #ARGV, 3 do
-  if not met[ARGV[i]] then
-    met[ARGV[i]] = true
-    users[#users + 1] = ARGV[i]
+for i = 1, #marks, 3 do
+  if not met[marks[i]] then
+    met[marks[i]] = true
+    users[#users + 1] = marks[i]
   end
 end
 if #users == 0 then return done({0, 0}) end
@@ -95,11 +96,11 @@ local numberOf, given = numbersOf(users)
 -- The numbers of each day of a kind, each once.
 local total = 0
 local dayOf, days = grouped()
-for i = 2, #ARGV, 3 do
-  local kind, n = ARGV[i + 1], numberOf[ARGV[i]]
-  if kind == '' then kind = call('HGET', key('user:' .. ARGV[i]), 'kind') or 'user' end
-  local g = dayOf(kind .. ':' .. ARGV[i + 2])
-  g.kind, g.day = kind, tonumber(ARGV[i + 2])
+for i = 1, #marks, 3 do
+  local kind, n = marks[i + 1], numberOf[marks[i]]
+  if kind == '' then kind = call('HGET', key('user:' .. marks[i]), 'kind') or 'user' end
+  local g = dayOf(kind .. ':' .. marks[i + 2])
+  g.kind, g.day = kind, tonumber(marks[i + 2])
   if not g.has[n] then
     g.has[n] = true
     g.numbers[#g.numbers + 1] = n
@@ -114,12 +115,13 @@ local function consider(kind, n, day)
   earliest[kind][n] = math.min(earliest[kind][n] or day, day)
 end
 
-local marks = 0
+-- Enter each day's numbers; what is new also makes maps of its month dirty.
+local added = 0
 local monthsOf, months = grouped()
 for _, g in ipairs(days) do
   local new = enter(dayKey(g.name), key('days'), g.name, g.numbers)
   if #new > 0 then
-    marks = marks + #new
+    added = added + #new
     local m = monthsOf(g.kind .. ':' .. monthOf(g.day))
     for _, n in ipairs(new) do
       consider(g.kind, n, g.day)
@@ -129,23 +131,23 @@ for _, g in ipairs(days) do
         m.numbers[#m.numbers + 1] = n
       end
     end
-    reopen(g.kind, g.day)
+    invalidateFigures(g.kind, g.day)
   end
 end
 
--- What goes with the new ones.
+-- First days, and the maps that are to be archived again.
 for kind, some in pairs(earliest) do
   local later = {}
   for n, day in pairs(some) do
-    local f = given[n] and -1 or first(kind, n)
+    local f = given[n] and -1 or firstDay(kind, n)
     if f < 0 or day < f then later[#later + 1] = n end
   end
   setFirsts(kind, later, some)
 end
 for _, m in ipairs(months) do
-  if someBare == nil then someBare = call('EXISTS', key('markless')) == 1 end
-  if someBare then call('ZREM', key('markless'), unpack(m.numbers)) end
+  if someMarkless == nil then someMarkless = call('EXISTS', key('markless')) == 1 end
+  if someMarkless then call('ZREM', key('markless'), unpack(m.numbers)) end
   enter(key('dirty:' .. m.name), key('dirtymonths'), m.name, m.numbers)
 end
-if marks > 0 then countChange() end
-return done({marks, total - marks})
+if added > 0 then noteMarkChange() end
+return done({added, total - added})

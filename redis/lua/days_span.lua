@@ -1,18 +1,20 @@
 -- needs: env days_index
--- The first and the last day there is something of.
+-- Finds the first and the last day that indexes have.
 --
--- ARGV[2]  kind, '' for all   ARGV[3…] indexes: days, gone
--- reply    {first day, last day}, {} if there is none
--- cost     O(kinds · log n)
+-- returns  {first day, last day}, {} if there is none
+-- costs    O(kinds · log n)
 
-local kinds, first, last = {ARGV[2]}, nil, nil
-if ARGV[2] == '' then kinds = call('SMEMBERS', key('firsts')) end
-for i = 3, #ARGV do
-  for _, kind in ipairs(kinds) do
-    local line = key(ARGV[i] .. ':' .. kind)
-    local low = kind ~= '' and call('ZRANGE', line, 0, 0)[1]
+local kind = ARGV[2] -- '' for all
+local indexes = argumentsFrom(3) -- days, offloaded
+
+local kinds, first, last = {kind}, nil, nil
+if kind == '' then kinds = call('SMEMBERS', key('firsts')) end
+for _, index in ipairs(indexes) do
+  for _, k in ipairs(kinds) do
+    local order = key(index .. ':' .. k)
+    local low = k ~= '' and call('ZRANGE', order, 0, 0)[1]
     if low then
-      local high = tonumber(call('ZRANGE', line, -1, -1)[1])
+      local high = tonumber(call('ZRANGE', order, -1, -1)[1])
       first, last = math.min(first or high, tonumber(low)), math.max(last or high, high)
     end
   end

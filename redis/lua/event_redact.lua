@@ -1,16 +1,18 @@
 -- needs: env user_erasure
--- Takes an erased user and their sessions out of some events, whose places stay. With
--- the last of them the note of the erasure goes.
+-- Removes an erased user and their sessions from some events. The events keep their
+-- places. With the last of them the note of the erasure goes.
 --
--- ARGV[2]  user   ARGV[3]  id of the erasure   ARGV[4]  how many events are looked at
--- reply    1 if there is more to do, 0 if the erasure is over
--- cost     O(log n) for each
+-- returns  1 if there is more to do, 0 if the erasure is over
+-- costs    O(log n) for each
 
-local user, budget = ARGV[2], tonumber(ARGV[4])
+local user = ARGV[2]
+local id = ARGV[3] -- of the erasure
+local budget = tonumber(ARGV[4]) -- events to look at
+
 local x = erasureOf(user)
-if not x or x.id ~= ARGV[3] then return done(0) end
+if not x or x.id ~= id then return done(0) end
 
--- redact takes the user out of one event.
+-- redact removes the user from one event: a bare copy takes its place, in redacted.
 local function redact(stream, place, blob)
   local kind, audience, t, of, behind = struct.unpack('>BBI8Bc0', blob)
   if of ~= user then return end

@@ -1,12 +1,14 @@
--- needs: env figures_epoch
--- Keeps figures of closed days, unless marks changed since they were made.
+-- needs: env figures
+-- Caches figures of past days, unless marks changed since the figures were made.
 --
--- ARGV[2]  marks so far, when they were made   ARGV[3] kind, '' for all
--- ARGV[4…] day, figures packed, …
--- reply    1, or 0 if marks changed
--- cost     O(days)
+-- returns  1, or 0 if marks changed
+-- costs    O(days)
 
-if tonumber(call('HGET', part, 'markchange') or 0) ~= tonumber(ARGV[2]) then return done(0) end
-local fresh = epoch()
-for i = 4, #ARGV, 2 do call('HSET', key('figures'), ARGV[3] .. ':' .. ARGV[i], ARGV[i + 1] .. fresh) end
+local markChange = tonumber(ARGV[2]) -- the field of that name when the figures were made
+local kind = ARGV[3] -- '' for all
+local figures = argumentsFrom(4) -- day, figures packed, …
+
+if tonumber(call('HGET', part, 'markchange') or 0) ~= markChange then return done(0) end
+local epoch = figuresEpoch()
+for i = 1, #figures, 2 do call('HSET', key('figures'), kind .. ':' .. figures[i], figures[i + 1] .. epoch) end
 return done(1)

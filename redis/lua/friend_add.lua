@@ -1,34 +1,40 @@
 -- needs: env friend_edge
--- Adds friends of a user whose reverse edges have been written.
+-- Adds friends to the list of a user. Their reverse edges have been written.
 --
--- ARGV[2]   user
--- ARGV[3]   stamp of the reverse edges, '' if none had to be written
--- ARGV[4]   how many friends a user may have
--- ARGV[5…]  friend, since (ms) or '' to keep what stands and else take now, …
--- reply     {'ok'}, or nothing changed and {'limit', n}, or {'again'} if reverse
---           edges of the user were given up meanwhile
--- cost      O(log n) for each
+-- returns  {'ok'}; or nothing is changed: {'limit', n}, or {'again'} if reverse edges
+--          of the user were given up meanwhile
+-- costs    O(log n) for each
 
-local user, mine = ARGV[2], key('f:' .. ARGV[2])
-if ARGV[3] ~= '' and stampOf(user, FENCE) >= tonumber(ARGV[3]) then return done({'again'}) end
-local names, given, taken = {}, {}, {}
-for i = 5, #ARGV, 2 do
-  names[#names + 1] = ARGV[i]
-  local into, since = given, ARGV[i + 1]
-  if since == '' then into, since = taken, num(at) end
+local user = ARGV[2]
+local stamp = ARGV[3] -- of the reverse edges, '' if none had to be written
+local limit = tonumber(ARGV[4])
+local friends = argumentsFrom(5) -- friend, since (ms) or '' to keep the old time or else take now, …
+
+local mine = key('f:' .. user)
+if stamp ~= '' and stampOf(user, FENCE) >= tonumber(stamp) then return done({'again'}) end
+
+-- Those with a time of their own, and those without: since, friend, …
+local names, dated, undated = {}, {}, {}
+for i = 1, #friends, 2 do
+  names[#names + 1] = friends[i]
+  local into, since = dated, friends[i + 1]
+  if since == '' then into, since = undated, num(at) end
   into[#into + 1] = since
-  into[#into + 1] = ARGV[i]
+  into[#into + 1] = friends[i]
 end
+
+-- Refuse before anything is written.
 local before, new = call('ZCARD', mine), 0
 for _, since in ipairs(call('ZMSCORE', mine, unpack(names))) do
   if not since then new = new + 1 end
 end
-if new > 0 and ARGV[3] == '' then return done({'again'}) end
-if before + new > tonumber(ARGV[4]) then return done({'limit', before + new}) end
+if new > 0 and stamp == '' then return done({'again'}) end
+if before + new > limit then return done({'limit', before + new}) end
+
 advance()
-if #given > 0 then call('ZADD', mine, unpack(given)) end
-if #taken > 0 then call('ZADD', mine, 'NX', unpack(taken)) end
+if #dated > 0 then call('ZADD', mine, unpack(dated)) end
+if #undated > 0 then call('ZADD', mine, 'NX', unpack(undated)) end
 if new > 0 then call('HINCRBY', part, 'edges', new) end
 call('ZREM', key('x:' .. user), unpack(names))
-stampNow(user, fresh(), false)
+setStamps(user, newStamp(), false)
 return done({'ok'})

@@ -1,14 +1,16 @@
 -- needs: env
--- Forgets reverse edges that were left and have been removed.
+-- Forgets the notes of reverse edges that have been removed.
 --
--- ARGV[2]  user   ARGV[3] stamp of the step that gave them up
--- ARGV[4…] friends
--- reply    1
--- cost     O(log n) for each
+-- returns  1
+-- costs    O(log n) for each
 
-local mine, gone = key('x:' .. ARGV[2]), {}
-for i, stamp in ipairs(call('ZMSCORE', mine, unpack(ARGV, 4))) do
-  if stamp and tonumber(stamp) <= tonumber(ARGV[3]) then gone[#gone + 1] = ARGV[3 + i] end
+local user = ARGV[2]
+local stamp = ARGV[3] -- of the step that gave the reverse edges up
+local friends = argumentsFrom(4)
+
+local notes, old = key('x:' .. user), {}
+for i, noted in ipairs(call('ZMSCORE', notes, unpack(friends))) do
+  if noted and tonumber(noted) <= tonumber(stamp) then old[#old + 1] = friends[i] end
 end
-if #gone > 0 then call('ZREM', mine, unpack(gone)) end
+if #old > 0 then call('ZREM', notes, unpack(old)) end
 return done(1)

@@ -1,14 +1,16 @@
 -- needs: env friend_edge
--- A part of a user's list of friends, oldest friendship first.
+-- Reads a part of a user's list of friends, the oldest friendship first.
 --
--- ARGV[2]  user   ARGV[3] how many to pass over   ARGV[4] how many at most
--- reply    {stamp of the last change, the partition's time, how many friends,
---          friend, since, …}
--- cost     O(log n + how many)
+-- returns  {stamp of the last change, the partition's time, how many friends there
+--          are, friend, since, …}
+-- costs    O(log n + how many)
 
-local mine, from = key('f:' .. ARGV[2]), tonumber(ARGV[3])
-local out = call('ZRANGE', mine, from, from + ARGV[4] - 1, 'WITHSCORES')
+local user = ARGV[2]
+local skip, most = tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local mine = key('f:' .. user)
+local out = call('ZRANGE', mine, skip, skip + most - 1, 'WITHSCORES')
 table.insert(out, 1, num(call('ZCARD', mine)))
 table.insert(out, 1, num(at))
-table.insert(out, 1, num(stampOf(ARGV[2], LAST)))
+table.insert(out, 1, num(stampOf(user, LAST)))
 return done(out)

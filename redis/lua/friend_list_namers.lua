@@ -1,9 +1,13 @@
 -- needs: env user_erasure
--- Names some of those who name a user as friend, while the user is being erased.
+-- Lists some of the users who have a user among their friends, while that one is
+-- being erased.
 --
--- ARGV[2]  user   ARGV[3]  id of the erasure   ARGV[4]  how many at most
--- reply    names; none if there are none, or the user is gone already
--- cost     O(log n) for each
+-- returns  names; none if there are none, or the user is gone already
+-- costs    O(log n) for each
 
-if not stillErasing(ARGV[2], ARGV[3]) then return done({}) end
-return done(call('ZRANGE', key('r:' .. ARGV[2]), 0, ARGV[4] - 1))
+local user = ARGV[2]
+local id = ARGV[3] -- of the erasure
+local most = tonumber(ARGV[4])
+
+if not stillErasing(user, id) then return done({}) end
+return done(call('ZRANGE', key('r:' .. user), 0, most - 1))

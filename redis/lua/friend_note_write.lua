@@ -1,14 +1,15 @@
 -- needs: env friend_edge
--- Notes that reverse edges of users are about to be written, whatever stands.
+-- Notes reverse edges of several users that are about to be written.
 --
--- ARGV[2…]  user, how many friends follow, friends, …
--- reply     a stamp
--- cost      O(log n) for each friend
+-- returns  a stamp
+-- costs    O(log n) for each friend
 
-local stamp, i = fresh(), 2
-while i <= #ARGV do
-  local n = tonumber(ARGV[i + 1])
-  loosen(ARGV[i], stamp, {unpack(ARGV, i + 2, i + 1 + n)})
+local lists = argumentsFrom(2) -- user, how many friends follow, friends, …
+
+local stamp, i = newStamp(), 1
+while i <= #lists do
+  local n = tonumber(lists[i + 1])
+  noteLeftovers(lists[i], stamp, {unpack(lists, i + 2, i + 1 + n)})
   i = i + 2 + n
 end
 return done(stamp)

@@ -1,9 +1,10 @@
 -- needs: env
 -- Writes reverse edges.
 --
--- ARGV[2…]  friend, who names them, stamp, …
--- reply     1
--- cost      O(log n) for each
+-- returns  1
+-- costs    O(log n) for each
 
-for i = 2, #ARGV, 3 do call('ZADD', key('r:' .. ARGV[i]), 'GT', ARGV[i + 2], ARGV[i + 1]) end
+local edges = argumentsFrom(2) -- friend, the user who names them, stamp, …
+
+for i = 1, #edges, 3 do call('ZADD', key('r:' .. edges[i]), 'GT', edges[i + 2], edges[i + 1]) end
 return done(1)

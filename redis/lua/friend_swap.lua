@@ -1,26 +1,29 @@
 -- needs: env friend_edge
 -- Puts a new list of friends in the place of the one that stands.
 --
--- ARGV[2]  user   ARGV[3]  name of the new list   ARGV[4]  how many it has
--- ARGV[5]  stamp of the last change of the list that it was made from
--- ARGV[6]  stamp of the reverse edges
--- reply    {'ok'}, or {'again'} and nothing changed if the list is another one, or
+-- returns  {'ok'}; or {'again'} and nothing is changed, if the list is another one or
 --          reverse edges of the user were given up meanwhile
--- cost     O(log n)
+-- costs    O(log n)
 
-local user, mine, new = ARGV[2], key('f:' .. ARGV[2]), key('stage:' .. ARGV[3])
+local user = ARGV[2]
+local name = ARGV[3] -- of the new list
+local expected = tonumber(ARGV[4]) -- how many friends it has
+local listStamp = ARGV[5] -- of the last change of the list that it was made from
+local edgeStamp = tonumber(ARGV[6]) -- of the reverse edges
+
+local mine, new = key('f:' .. user), key('stage:' .. name)
 local size = call('ZCARD', new)
-if size ~= tonumber(ARGV[4]) or num(stampOf(user, LAST)) ~= ARGV[5] or stampOf(user, FENCE) >= tonumber(ARGV[6]) then
+if size ~= expected or num(stampOf(user, LAST)) ~= listStamp or stampOf(user, FENCE) >= edgeStamp then
   call('UNLINK', new)
   return done({'again'})
 end
 advance()
 local difference = size - call('ZCARD', mine)
-call('UNLINK', mine) -- which frees a long list elsewhere; RENAME would do it here
+call('UNLINK', mine) -- which frees a long list in the background; RENAME would do it here
 if size > 0 then
   call('RENAME', new, mine)
   call('PERSIST', mine)
 end
 if difference ~= 0 then call('HINCRBY', part, 'edges', difference) end
-stampNow(user, fresh(), true)
+setStamps(user, newStamp(), true)
 return done({'ok'})

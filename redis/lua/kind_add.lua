@@ -1,14 +1,17 @@
 -- Makes kinds of users known: all of them, or none.
 --
--- KEYS[1]  rc:kinds
--- ARGV[1]  how many there may be   ARGV[2…] kinds, each named once
--- reply    1, or 0 and nothing changed if they would be too many
--- cost     O(1) for each
+-- returns  1, or 0 and nothing is changed if there would be too many
+-- costs    O(1) for each
+
+local known = KEYS[1] -- rc:kinds
+local limit = tonumber(ARGV[1])
+local kinds = {} -- each once
+for i = 2, #ARGV do kinds[i - 1] = ARGV[i] end
 
 local new = {}
-for i = 2, #ARGV do
-  if redis.call('SISMEMBER', KEYS[1], ARGV[i]) == 0 then new[#new + 1] = ARGV[i] end
+for _, kind in ipairs(kinds) do
+  if redis.call('SISMEMBER', known, kind) == 0 then new[#new + 1] = kind end
 end
-if redis.call('SCARD', KEYS[1]) + #new > tonumber(ARGV[1]) then return 0 end
-for _, kind in ipairs(new) do redis.call('SADD', KEYS[1], kind) end
+if redis.call('SCARD', known) + #new > limit then return 0 end
+for _, kind in ipairs(new) do redis.call('SADD', known, kind) end
 return 1

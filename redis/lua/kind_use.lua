@@ -1,13 +1,14 @@
 -- needs: env
--- How much of a partition is of each of some kinds.
+-- Counts what a partition has of some kinds.
 --
--- ARGV[2…]  kinds
--- reply     users whose record says it, sessions, … in the order of the kinds
--- cost      O(1) for each
+-- returns  users whose record names it, sessions, … in the order of the kinds
+-- costs    O(1) for each
+
+local kinds = argumentsFrom(2)
 
 local out = {}
-for i = 2, #ARGV do
-  out[#out + 1] = tonumber(call('HGET', key('kindusers'), ARGV[i]) or 0)
-  out[#out + 1] = call('ZCARD', key('by:kind:' .. ARGV[i]))
+for _, kind in ipairs(kinds) do
+  out[#out + 1] = tonumber(call('HGET', key('kindusers'), kind) or 0)
+  out[#out + 1] = call('ZCARD', key('by:kind:' .. kind))
 end
 return done(out)

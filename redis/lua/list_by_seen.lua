@@ -1,26 +1,25 @@
 -- needs: env bytes event presence session_large session session_visibility session_cutoff
--- A part of the sessions by last sign of life, newest first, and how many there
--- are, once those that are due have been ended.
+-- Reads a part of the sessions by last sign of life, newest first, and counts all,
+-- once those that are due have been ended.
 --
--- ARGV[2]  the instant to begin at, ms, '' for the partition's present
--- ARGV[3]  the session of that instant to begin behind, '' for none
--- ARGV[4]  how many are looked at at most
--- ARGV[5]  1 if sessions of invisible users are left out
--- ARGV[6]  how many due sessions are ended at most
--- reply    {more due, count, present, id and last sign of life, 16 and 6 bytes,
---          packed, such a place to go on behind or '' at the end}
--- cost     O(timeouts · log n + how many): few of each if there are many timeouts
+-- returns  {1 if more are due, count, present, id and last sign of life, 16 and 6
+--          bytes, packed, such a place to go on behind or '' at the end}
+-- costs    O(timeouts · log n + how many): few of each if there are many timeouts
 
-local budget = tonumber(ARGV[6])
-if budget > 0 and drainDue(budget) >= budget then return done({1, 0, 0, '', ''}) end
-local count, public = call('ZCARD', key('login')), ARGV[5] == '1'
+local from = ARGV[2] -- the instant to begin at, ms, '' for the partition's present
+local behind = ARGV[3] -- the session of that instant to begin behind, '' for none
+local most = tonumber(ARGV[4]) -- sessions to look at
+local public = ARGV[5] == '1' -- leaves sessions of invisible users out
+local dueBudget = tonumber(ARGV[6]) -- due sessions to end
+
+if dueBudget > 0 and drainAll(dueBudget) >= dueBudget then return done({1, 0, 0, '', ''}) end
+local count = call('ZCARD', key('login'))
 if public then count = count - call('ZCARD', key('invisible:login')) end
-local from, behind = ARGV[2], ARGV[3]
 if from == '' then from = num(at) end
 
--- Sessions of one timeout stand in one order; the first of all are merged.
+-- The sessions of one timeout stand in one order. Read the first of each.
 local idles = call('SMEMBERS', key('idles'))
-local most = math.min(tonumber(ARGV[4]), math.max(16, math.floor(500 / math.max(1, #idles))))
+most = math.min(most, math.max(16, math.floor(500 / math.max(1, #idles))))
 local streams = {}
 for _, idle in ipairs(idles) do
   local order, rank = key('idle:' .. idle), nil
@@ -33,6 +32,7 @@ for _, idle in ipairs(idles) do
   if #chunk > 0 then streams[#streams + 1] = {chunk = chunk, i = 1, seen = tonumber(chunk[2])} end
 end
 
+-- Merge them: take the newest of their heads again and again.
 local sids, seen = {}, {}
 while #sids < most and #streams > 0 do
   local best = 1
@@ -48,10 +48,10 @@ while #sids < most and #streams > 0 do
 end
 
 local out, place = {}, ''
-local veiled = public and isVeiled(sids) or {}
+local hidden = public and areHidden(sids) or {}
 for i, sid in ipairs(sids) do
   local packed = sid .. struct.pack('>I6', seen[i])
-  if not veiled[i] then out[#out + 1] = packed end
+  if not hidden[i] then out[#out + 1] = packed end
   if i == most then place = packed end
 end
 return done({0, count, num(at), table.concat(out), place})

@@ -1,9 +1,10 @@
 -- needs: env bytes event presence
--- A sign of life of users.
+-- Records a sign of life of users.
 --
--- ARGV[2…]  users, each once
--- reply     1
--- cost      O(log n) for each
+-- returns  1
+-- costs    O(log n) for each
 
-hear({unpack(ARGV, 2)})
+local users = argumentsFrom(2) -- each once
+
+recordBeat(users)
 return done(1)

@@ -1,20 +1,23 @@
 -- needs: env
 -- Counts who is online, or who has a last-seen time.
 --
--- ARGV[2]  window (s); -1 counts all who were seen in the last ARGV[3] s, also
---          those who are gone
--- ARGV[4]  1 if invisible users do not count
--- reply    the count
--- cost     O(log n)
+-- returns  the count
+-- costs    O(log n)
 
-local window, sec = tonumber(ARGV[2]), math.floor(at / 1000)
+local window = tonumber(ARGV[2]) -- s; -1 counts all who have a last-seen time
+local retention = tonumber(ARGV[3]) -- of last-seen times, s
+local public = ARGV[4] == '1' -- leaves invisible users out
 
-local function count(name)
-  if window >= 0 then return call('ZCOUNT', name, since(window), sec) end
-  local line = math.max(1, sec - tonumber(ARGV[3]))
+local sec = math.floor(at / 1000)
+
+-- countIn counts in seen or in hidden, where those who logged out have a negative
+-- score.
+local function countIn(name)
+  if window >= 0 then return call('ZCOUNT', name, onlineSince(window), sec) end
+  local line = math.max(1, sec - retention)
   return call('ZCOUNT', name, line, '+inf') + call('ZCOUNT', name, '-inf', -line)
 end
 
-local n = count(key('seen'))
-if ARGV[4] == '1' then n = n - count(key('hidden')) end
+local n = countIn(key('seen'))
+if public then n = n - countIn(key('hidden')) end
 return done(n)

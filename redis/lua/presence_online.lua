@@ -1,19 +1,22 @@
 -- needs: env bytes
--- A part of the users online, newest first, and how many there are.
+-- Lists a part of the users online, newest first, and counts all.
 --
--- ARGV[2]  window (s)       ARGV[3]  1 if invisible users are left out
--- ARGV[4]  the second to begin at, '' for the partition's present
--- ARGV[5]  the user of that second to begin behind, '' for none
--- ARGV[6]  how many are looked at
--- reply    {count, present second, second and user to go on behind, '' and '' at
---          the end, user, second, …}: users of one second in descending order of
---          their bytes
--- cost     O(log n + how many)
+-- returns  {count, present second, second and user to go on behind, '' and '' at the
+--          end, user, second, …}: users of one second in descending order of their
+--          bytes
+-- costs    O(log n + how many)
 
-local seen, sec, line, public = key('seen'), math.floor(at / 1000), since(tonumber(ARGV[2])), ARGV[3] == '1'
+local window = tonumber(ARGV[2]) -- s
+local public = ARGV[3] == '1' -- leaves invisible users out
+local from = ARGV[4] -- the second to begin at, '' for the partition's present
+local behind = ARGV[5] -- the user of that second to begin behind, '' for none
+local most = tonumber(ARGV[6]) -- users to look at
+
+local seen, sec, line = key('seen'), math.floor(at / 1000), onlineSince(window)
 local count = call('ZCOUNT', seen, line, sec)
 if public then count = count - call('ZCOUNT', key('hidden'), line, sec) end
-local from, behind, most = ARGV[4] == '' and sec or tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+from = from == '' and sec or tonumber(from)
+
 local rank
 if behind == '' then
   rank = call('ZCOUNT', seen, '(' .. from, '+inf')
@@ -23,6 +26,7 @@ end
 local chunk = rangeOf(seen, true, rank, rank + most - 1, 'WITHSCORES')
 local users = {}
 for i = 1, #chunk, 2 do users[#users + 1] = chunk[i] end
+
 local hidden = public and #users > 0 and call('ZMSCORE', key('hidden'), unpack(users)) or {}
 local out, last = {count, sec, '', ''}, 0
 for i = 1, #users do

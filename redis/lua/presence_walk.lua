@@ -1,27 +1,29 @@
 -- needs: env bytes
--- A part of the users whose last-seen time is kept, newest first, and how many
--- there are. Those who are gone stand among the seen with a negative score: two
--- ranges are merged.
+-- Lists a part of the users whose last-seen time is kept, newest first, and counts
+-- all. Those who logged out stand in seen with a negative score: two ranges are
+-- merged.
 --
--- ARGV[2]  retention of last-seen times (s)   ARGV[3]  1 if invisible users are left out
--- ARGV[4]  the second to begin at, '' for the partition's present
--- ARGV[5]  the user of that second to begin behind, '' for none
--- ARGV[6]  how many are looked at
--- reply    {count, present second, second and user to go on behind, '' and '' at
---          the end, user, second, …}: users of one second in descending order of
---          their bytes
--- cost     O(log n for each that is looked at)
+-- returns  {count, present second, second and user to go on behind, '' and '' at the
+--          end, user, second, …}: users of one second in descending order of their
+--          bytes
+-- costs    O(log n for each that is looked at)
 
-local seen, sec, public = key('seen'), math.floor(at / 1000), ARGV[3] == '1'
-local line = math.max(1, sec - tonumber(ARGV[2]))
-local from, behind, most = ARGV[4] == '' and sec or tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+local retention = tonumber(ARGV[2]) -- of last-seen times, s
+local public = ARGV[3] == '1' -- leaves invisible users out
+local from = ARGV[4] -- the second to begin at, '' for the partition's present
+local behind = ARGV[5] -- the user of that second to begin behind, '' for none
+local most = tonumber(ARGV[6]) -- users to look at
 
-local function count(name)
+local seen, sec = key('seen'), math.floor(at / 1000)
+local line = math.max(1, sec - retention)
+from = from == '' and sec or tonumber(from)
+
+local function countIn(name)
   return call('ZCOUNT', name, line, '+inf') + call('ZCOUNT', name, '-inf', -line)
 end
 
--- present returns those who are not gone: user, second, …
-local function present()
+-- notLoggedOut returns those who did not log out: user, second, …
+local function notLoggedOut()
   local rank
   if behind == '' then
     rank = call('ZCOUNT', seen, '(' .. from, '+inf')
@@ -31,9 +33,9 @@ local function present()
   return rangeOf(seen, true, rank, rank + most - 1, 'WITHSCORES')
 end
 
--- gone returns those who are: user, second, … Their scores ascend while the seconds
--- descend, so the users of one second are read backwards, a second at a time.
-local function gone()
+-- loggedOut returns those who did: user, second, … Their scores ascend while the
+-- seconds descend, so the users of one second are read backwards, a second at a time.
+local function loggedOut()
   local out, after = {}, behind
   local first = call('ZCOUNT', seen, '-inf', '(' .. -from)
   while #out < 2 * most do
@@ -56,10 +58,12 @@ local function gone()
   return out
 end
 
-local out = {count(seen), sec, '', ''}
-if public then out[1] = out[1] - count(key('hidden')) end
+local out = {countIn(seen), sec, '', ''}
+if public then out[1] = out[1] - countIn(key('hidden')) end
+
+-- Merge the two: the newer second first, in one second the greater name.
 local a, b, users, seconds = {}, {}, {}, {}
-if most > 0 then a, b = present(), gone() end
+if most > 0 then a, b = notLoggedOut(), loggedOut() end
 local i, j = 1, 1
 while #users < most do
   local x, y = tonumber(a[i + 1] or 0), tonumber(b[j + 1] or 0)
@@ -73,6 +77,7 @@ while #users < most do
     j = j + 2
   end
 end
+
 local hidden = public and #users > 0 and call('ZMSCORE', key('hidden'), unpack(users)) or {}
 for n = 1, #users do
   if not hidden[n] then

@@ -1,16 +1,17 @@
 -- needs: env bytes event presence session_large session session_visibility session_cutoff
--- How many live sessions users have.
+-- Counts the live sessions of users.
 --
--- ARGV[2]   1 if invisible users have none
--- ARGV[3]   how many due sessions are ended at most
--- ARGV[4…]  users
--- reply     for each, in order: how many; nothing if more sessions are due than
---           one step ends, which is to be asked again then
--- cost      O(1) for each, once due sessions have been ended
+-- returns  for each, in order: how many; nothing if more sessions are due than one
+--          step ends, and the caller is to ask again
+-- costs    O(1) for each, once due sessions have been ended
 
-local public, out, step = ARGV[2] == '1', {}, tonumber(ARGV[3])
-if drainDue(step) >= step then return done({}) end
-for i = 4, #ARGV do
-  out[i - 3] = public and invisible(ARGV[i]) and 0 or call('ZCARD', key('u:' .. ARGV[i]))
+local public = ARGV[2] == '1' -- says that invisible users have none
+local dueBudget = tonumber(ARGV[3]) -- due sessions to end
+local users = argumentsFrom(4)
+
+local out = {}
+if drainAll(dueBudget) >= dueBudget then return done({}) end
+for i, user in ipairs(users) do
+  out[i] = public and invisible(user) and 0 or call('ZCARD', key('u:' .. user))
 end
 return done(out)

@@ -1,32 +1,33 @@
 -- needs: env bytes event presence session_large session session_visibility session_cutoff
--- Ends sessions of a partition in one step, and sets bans. Ends past so many are
--- noted as cutoffs, see session_cutoff.lua.
+-- Ends sessions of a partition in one step, and sets bans. Past a number of sessions
+-- it notes the ends as cutoffs: see session_cutoff.lua.
 --
--- ARGV[2]   cause   ARGV[3] reason   ARGV[4] actor
--- ARGV[5]   a user whose sessions end, '' for none
--- ARGV[6]   only those of this device class, '' for all
--- ARGV[7]   but this one, '' for none
--- ARGV[8]   how many sessions of users are ended at once at most
--- ARGV[9]   how many ids follow
--- ARGV[10…] ids, then bans: user, key, record, reason, actor of each
--- reply     {ids that ended, packed; how many users have ends that are to be
---           written}; {'full'} and nothing changed if a user has too many cutoffs
--- cost      O(log n) for each session ended at once, each id and each ban
+-- returns  {ids that ended, packed; how many users have ends that are to be written};
+--          {'full'} and nothing is changed if a user has too many cutoffs
+-- costs    O(log n) for each session ended at once, each id and each ban
 
-local cause, reason, actor, user, device, except = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local budget, bans = tonumber(ARGV[8]), 10 + tonumber(ARGV[9])
+local cause, reason, actor = ARGV[2], ARGV[3], ARGV[4]
+local user = ARGV[5] -- whose sessions end, '' for nobody's
+local device = ARGV[6] -- only those of this device class, '' for all
+local except = ARGV[7] -- but this session, '' for none
+local budget = tonumber(ARGV[8]) -- sessions of users to end at once
+local idCount = tonumber(ARGV[9])
+local list = argumentsFrom(10) -- so many ids; then bans: user, key, record, reason, actor, …
+
+local bansFrom = 1 + idCount
 local ids, affected, seen, pending = {}, {}, {}, 0
 
+-- Refuse before anything is changed.
 local mostCutoffs = 16
 if cutoffs > 0 then
   if user ~= '' and #readCutoff(user) >= mostCutoffs then return done({'full'}) end
-  for i = bans, #ARGV, 5 do
-    if #readCutoff(ARGV[i]) >= mostCutoffs then return done({'full'}) end
+  for i = bansFrom, #list, 5 do
+    if #readCutoff(list[i]) >= mostCutoffs then return done({'full'}) end
   end
 end
 
 local function close(s, why, because, by)
-  finish(s, at, why, because, by)
+  endSession(s, at, why, because, by)
   ids[#ids + 1] = s.id
   if not seen[s.user] then
     seen[s.user] = true
@@ -34,7 +35,8 @@ local function close(s, why, because, by)
   end
 end
 
--- closeAll ends the sessions of a user: at once if they are few.
+-- closeAll ends the sessions of a user that a cutoff concerns: at once if they are
+-- few, else it notes the cutoff.
 local function closeAll(of, c)
   local n = call('ZCARD', key('u:' .. of))
   if n == 0 then return end
@@ -50,23 +52,31 @@ local function closeAll(of, c)
 end
 
 advance()
-for i = 10, bans - 1 do
-  local s = load(ARGV[i])
-  if s then settleSessions(s.user) end
-  s = s and load(ARGV[i])
-  if s and not overdue(s) then close(s, cause, reason, actor) end
+
+-- Sessions by their ids. What was due of their users comes first: events of one user
+-- come in the order in which they happened.
+for i = 1, idCount do
+  local s = loadSession(list[i])
+  if s then endDueOf(s.user) end
+  s = s and loadSession(list[i])
+  if s and not endIfOverdue(s) then close(s, cause, reason, actor) end
 end
+
+-- Sessions of the user, and of those who are banned.
 if user ~= '' then closeAll(user, {cause = cause, reason = reason, actor = actor, device = device, except = except}) end
-for i = bans, #ARGV, 5 do
-  closeAll(ARGV[i], {cause = 'banned', reason = ARGV[i + 3], actor = ARGV[i + 4], device = '', except = ''})
+for i = bansFrom, #list, 5 do
+  closeAll(list[i], {cause = 'banned', reason = list[i + 3], actor = list[i + 4], device = '', except = ''})
 end
-for i = bans, #ARGV, 5 do
-  call('HSET', key('bans'), ARGV[i + 1], ARGV[i + 2])
-  call('ZADD', key('banends'), num(struct.unpack('>I8', ARGV[i + 2])), ARGV[i + 1])
-  emit('log', USER_BANNED, ARGV[i], {reason = ARGV[i + 3], actor = ARGV[i + 4]})
+
+for i = bansFrom, #list, 5 do
+  call('HSET', key('bans'), list[i + 1], list[i + 2])
+  call('ZADD', key('banends'), num(struct.unpack('>I8', list[i + 2])), list[i + 1])
+  emit('log', USER_BANNED, list[i], {reason = list[i + 3], actor = list[i + 4]})
 end
-if bans <= #ARGV then call('HINCRBY', part, 'banchange', 1) end
+if bansFrom <= #list then call('HINCRBY', part, 'banchange', 1) end
+
+-- Whoever has no session left is gone.
 for _, a in ipairs(affected) do
-  if not anySession(a[1]) then hide(a[1], a[2]) end
+  if not hasSession(a[1]) then setGone(a[1], a[2]) end
 end
 return done({table.concat(ids), pending})

@@ -1,10 +1,10 @@
 -- needs: env bytes event presence session_large session session_visibility session_cutoff
 -- Ends a part of the sessions that are past their deadline.
 --
--- ARGV[2]  how many at most
--- reply    1 if there may be more, else 0
--- cost     O(log n) for each
+-- returns  1 if there may be more, else 0
+-- costs    O(log n) for each
+
+local budget = tonumber(ARGV[2]) -- sessions to end
 
 advance()
-local budget = tonumber(ARGV[2])
-return done(drainDue(budget) >= budget and 1 or 0)
+return done(drainAll(budget) >= budget and 1 or 0)

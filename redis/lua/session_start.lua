@@ -1,114 +1,118 @@
 -- needs: env bytes event presence session_large session days_index days policy
--- Begins a session: refuses the banned, replaces the session of the same
--- device, keeps the policy's limits, and stores the session with its indexes,
--- its beat, its mark and its events.
+-- Starts a session. It refuses a user who is banned, replaces the session of the same
+-- device, keeps the policy's limits, and stores the session with its indexes, its
+-- beat, its mark and its events.
 --
--- ARGV[2]   policies, packed; the last one matches everything
--- ARGV[3]   user             ARGV[4]   ban key
--- ARGV[5]   kind, '' for the user's own
--- ARGV[6]   name, '' for the user's own
--- ARGV[7]   app              ARGV[8]   device
--- ARGV[9]   device id        ARGV[10]  address, raw
--- ARGV[11]  rest of the record
--- ARGV[12]  token's hash     ARGV[13]  8 random bytes     ARGV[14] home, 2 bytes
--- ARGV[15]  day to mark, ''  for none
--- ARGV[16]  retry key, '' for none   ARGV[17] request   ARGV[18] nonce
--- ARGV[19]  how long a retry is answered, ms
--- ARGV[20]  1 if the kind is known to all
--- ARGV[21]  ids of sessions that end with the login, packed
--- ARGV[22]  how many sessions in the way are named at most
--- ARGV[23]  how many sessions one script ends for each limit to make room, at most
--- ARGV[24]  ids that earlier steps of the login ended, packed
--- reply     {'ok', id, record, seen, expires, ids that made room}
---           {'again', nonce, ids that made room, <a session as in session_lookup.lua>}
---           {'banned', ban} {'conflict'}
---           {'limit', n, {id, app, device, seen} of the sessions in the way,
---           newest login first}
---           {'kind'} if the kind is not known and nothing else refuses the
---           login
---           {'erasing', note} if the user is still being erased: that is to be
---           finished first, so that the login is a new user's
---           {'cutoff'} if ends of the user have to be written first
---           {'more', ids} if so many sessions have to go that these were ended ahead
---           of the login, which is to be sent again; none of them would have stayed
--- cost      O(log n) for each session that ends or is named, of a bounded number
+-- returns  {'ok', id, record, seen, expires, ids that made room}
+--          {'again', nonce, ids that made room, <a session as in session_lookup.lua>}
+--          {'banned', ban} {'conflict'}
+--          {'limit', n, {id, app, device, seen} of the sessions in the way, newest
+--          login first}
+--          {'kind'} if the kind is not known and nothing else refuses the login
+--          {'erasing', note} if the user is still being erased: that is to be finished
+--          first, so that the login makes a new user
+--          {'cutoff'} if ends of the user have to be written first
+--          {'more', ids} if very many sessions have to go: these were ended ahead of the
+--          login, which is to be sent again; none of them would have stayed
+-- costs    O(log n) for each session that ends or is named, of a bounded number
+
+local policies = ARGV[2] -- packed; the last one matches everything
+local user, banKey = ARGV[3], ARGV[4]
+local kind, userName = ARGV[5], ARGV[6] -- '' for the user's own
+local app, device, deviceID = ARGV[7], ARGV[8], ARGV[9]
+local address = ARGV[10] -- its bytes
+local rest = ARGV[11] -- of the record
+local tokenHash = ARGV[12] -- its first half
+local random, home = ARGV[13], ARGV[14] -- the end of the id: 8 bytes and 2
+local day = ARGV[15] -- to mark, '' for none
+local retry, retryRequest, nonce = ARGV[16], ARGV[17], ARGV[18] -- the retry key, '' for none; what it stands for; what names this login
+local retryKept = ARGV[19] -- how long a retry is answered, ms
+local kindIsKnown = ARGV[20] == '1' -- to all servers
+local evictIDs = ARGV[21] -- sessions that end with the login, packed
+local mostNamed = tonumber(ARGV[22]) -- sessions in the way that are named
+local most = tonumber(ARGV[23]) -- sessions that one script ends for each limit to make room
+local endedAhead = ARGV[24] -- ids that earlier steps of the login ended, packed
 
 local EVICT_IDLE, REJECT = 1, 2
-local policies, user, banKey, retry = ARGV[2], ARGV[3], ARGV[4], ARGV[16]
 
+-- A repeated login gets the first answer.
 if retry ~= '' then
   local before = call('GET', key('retry:' .. retry))
   if before then
-    local t, request, nonce, sid, evicted = struct.unpack('>I8c32c32c16I4c0', before)
-    if at < t + tonumber(ARGV[19]) then
-      if request ~= ARGV[17] then return done({'conflict'}) end
-      local s = load(sid)
+    local t, stood, firstNonce, sid, evicted = struct.unpack('>I8c32c32c16I4c0', before)
+    if at < t + tonumber(retryKept) then
+      if stood ~= retryRequest then return done({'conflict'}) end
+      local s = loadSession(sid)
       local answer
-      if s and not overdue(s) then answer = live(s) else answer = ended(sid) end
-      return done({'again', nonce, evicted, answer})
+      if s and not endIfOverdue(s) then answer = liveReply(s) else answer = endedReply(sid) end
+      return done({'again', firstNonce, evicted, answer})
     end
   end
 end
 
-do -- a longer note is that of a user who is gone, see user_erasure.lua
+-- Refuse a user who is being erased, has ends to be written, or is banned. A longer note
+-- is that of a user who is gone already: see user_erasure.lua.
+do
   local note = call('GET', key('erasure:' .. user))
   if note and #note == 32 then return done({'erasing', note}) end
+  if cutoffs > 0 and #readCutoff(user) > 0 then return done({'cutoff'}) end
+  local ban = call('HGET', key('bans'), banKey)
+  if ban and at < struct.unpack('>I8', ban) then return done({'banned', ban}) end
 end
-if cutoffs > 0 and #readCutoff(user) > 0 then return done({'cutoff'}) end
 
-local ban = call('HGET', key('bans'), banKey)
-if ban and at < struct.unpack('>I8', ban) then return done({'banned', ban}) end
-
-local record = call('HMGET', key('user:' .. user), 'kind', 'name')
-local s = {
-  user = user, app = ARGV[7], device = ARGV[8], deviceID = ARGV[9], ip = ARGV[10], token = ARGV[12],
-  kind = ARGV[5] ~= '' and ARGV[5] or record[1] or 'user',
-}
-local name = ARGV[6] ~= '' and ARGV[6] or record[2] or ''
-s.rest = struct.pack('>Bc0', #name, name) .. ARGV[11]
+-- The session that is about to start, and its policy.
+local s = {user = user, app = app, device = device, deviceID = deviceID, ip = address, token = tokenHash}
+do
+  local record = call('HMGET', key('user:' .. user), 'kind', 'name')
+  s.kind = kind ~= '' and kind or record[1] or 'user'
+  local name = userName ~= '' and userName or record[2] or ''
+  s.rest = struct.pack('>Bc0', #name, name) .. rest
+end
 local policy = policyFor(policies, s.kind, s.app, s.device)
 s.idle, s.life = policy.idle, policy.life
 
--- Who goes in any case: the session of the same device, then those that are named.
-local evict, leaving = {}, {}
+-- Which sessions go in any case: that of the same device, then those that are named.
+local evictions, isEvicted = {}, {}
 
-local function leave(other)
-  if not other or leaving[other.id] then return end
-  leaving[other.id] = true
-  evict[#evict + 1] = other
+local function evict(other)
+  if not other or isEvicted[other.id] then return end
+  isEvicted[other.id] = true
+  evictions[#evictions + 1] = other
 end
 
 -- mine loads a live session of the user; nil if it is none.
 local function mine(sid)
-  local other = load(sid)
-  if other and other.user == user and not overdue(other) then return other end
+  local other = loadSession(sid)
+  if other and other.user == user and not endIfOverdue(other) then return other end
 end
 
-settleSessions(user)
-local same = s.deviceID ~= '' and call('HGET', key('d:' .. user), s.deviceID)
-if same then leave(mine(same)) end
-local named, asked = {}, {}
-for i = 1, #ARGV[21], 16 do named[string.sub(ARGV[21], i, i + 15)] = true end
-for sid in pairs(named) do asked[#asked + 1] = mine(sid) end
-table.sort(asked, function(a, b) return isBefore(a.id, b.id) end)
-for _, other in ipairs(asked) do leave(other) end
-local inAnyCase = #evict
+endDueOf(user)
+do
+  local same = s.deviceID ~= '' and call('HGET', key('d:' .. user), s.deviceID)
+  if same then evict(mine(same)) end
+  local isNamed, named = {}, {}
+  for i = 1, #evictIDs, 16 do isNamed[string.sub(evictIDs, i, i + 15)] = true end
+  for sid in pairs(isNamed) do named[#named + 1] = mine(sid) end
+  table.sort(named, function(a, b) return isBefore(a.id, b.id) end)
+  for _, other in ipairs(named) do evict(other) end
+end
+local inAnyCase = #evictions
 
--- The user's sessions are looked at only if a limit may be reached, and one by one
--- only if they are few: all has them then. The orders of a large user say the rest.
-local most, all = tonumber(ARGV[23]), nil
+-- Look at the user's sessions only if a limit may be reached, and one by one only if
+-- they are few: all has them then. For a large user their orders say the rest.
+local all
 local count = call('ZCARD', key('u:' .. user))
 if (policy.max > 0 and count >= policy.max) or (policy.maxDevice > 0 and count >= policy.maxDevice) then
   if not isLarge(user) then
     all = sessionsOf(user)
-  elseif settleLarge(user, most) then
+  elseif endDueOfLarge(user, most) then
     return done({'more', ''})
   end
 end
 
--- staying returns how many of the user's sessions, of a device class or all, do not
--- leave.
-local function staying(class)
+-- countStaying returns how many of the user's sessions stay, of a device class or
+-- (nil) of all.
+local function countStaying(class)
   local n = 0
   if all then
     for _, other in ipairs(all) do
@@ -117,7 +121,7 @@ local function staying(class)
   else
     n = call('ZCARD', class and ofClass('ul', class, user) or key('u:' .. user))
   end
-  for _, other in ipairs(evict) do
+  for _, other in ipairs(evictions) do
     if not class or other.device == class then n = n - 1 end
   end
   return n
@@ -132,12 +136,12 @@ local orders = {
   end,
 }
 
--- first returns the first of them in an order.
-local function first(n, class, order)
+-- firstStaying returns the first n of them in an order.
+local function firstStaying(n, class, order)
   local out = {}
   if all then
     for _, other in ipairs(all) do
-      if not leaving[other.id] and (not class or other.device == class) then out[#out + 1] = other end
+      if not isEvicted[other.id] and (not class or other.device == class) then out[#out + 1] = other end
     end
     table.sort(out, orders[order])
     for i = #out, n + 1, -1 do out[i] = nil end
@@ -145,70 +149,78 @@ local function first(n, class, order)
   end
   local name = order == 'idle' and key('us:' .. user) or key('u:' .. user)
   if class then name = ofClass(order == 'idle' and 'uc' or 'ul', class, user) end
-  for _, sid in ipairs(rangeOf(name, order == 'newest', 0, n + #evict - 1)) do
-    if #out < n and not leaving[sid] then out[#out + 1] = load(sid) end
+  for _, sid in ipairs(rangeOf(name, order == 'newest', 0, n + #evictions - 1)) do
+    if #out < n and not isEvicted[sid] then out[#out + 1] = loadSession(sid) end
   end
   return out
 end
 
--- makeRoom has sessions leave until one more fits a limit. It returns the reply if
--- the login ends here: refused, or to be sent again behind ends that are too many.
+-- makeRoom evicts sessions until one more fits a limit. It returns the reply if the
+-- login ends here: because it is refused, or because too many sessions have to end and
+-- the caller is to send it again.
 local function makeRoom(limit, class)
-  local over = limit > 0 and staying(class) - limit + 1 or 0
+  local over = limit > 0 and countStaying(class) - limit + 1 or 0
   if over <= 0 then return nil end
   if policy.overflow == REJECT then
     local reply = {'limit', limit}
-    for _, other in ipairs(first(tonumber(ARGV[22]), class, 'newest')) do
+    for _, other in ipairs(firstStaying(mostNamed, class, 'newest')) do
       reply[#reply + 1] = {other.id, other.app, other.device, num(other.seen)}
     end
     return reply
   end
-  if over > most and ARGV[20] ~= '1' then return {'kind'} end
-  local gone = {}
-  for i, other in ipairs(first(math.min(over, most), class, policy.overflow == EVICT_IDLE and 'idle' or 'oldest')) do
-    if over > most then finish(other, at, 'replaced') else leave(other) end
-    gone[i] = other.id
+  if over > most and not kindIsKnown then return {'kind'} end
+  local ids = {}
+  for i, other in ipairs(firstStaying(math.min(over, most), class, policy.overflow == EVICT_IDLE and 'idle' or 'oldest')) do
+    if over > most then endSession(other, at, 'replaced') else evict(other) end
+    ids[i] = other.id
   end
-  if over > most then return {'more', table.concat(gone)} end
+  if over > most then return {'more', table.concat(ids)} end
 end
 
 local refusal = makeRoom(policy.maxDevice, s.device) or makeRoom(policy.max, nil)
 if refusal then return done(refusal) end
 
-if ARGV[20] ~= '1' then return done({'kind'}) end
+if not kindIsKnown then return done({'kind'}) end
 
--- Ids made in one partition ascend, also within a millisecond.
+-- Nothing refuses the login any more. Ids made in one partition ascend, also within a
+-- millisecond.
 advance()
-local begins = struct.pack('>I6', at) .. ARGV[13]
-local newest = call('HGET', part, 'newestid')
-if newest and not isBefore(newest, begins) and string.sub(begins, 1, 6) == string.sub(newest, 1, 6) then
-  local high, low = struct.unpack('>I4I4', newest, 7)
-  low = low + 1
-  if low > 4294967295 then high, low = high + 1, 0 end
-  begins = string.sub(newest, 1, 6) .. struct.pack('>I4I4', high % 4294967296, low)
+do
+  local start = struct.pack('>I6', at) .. random
+  local newest = call('HGET', part, 'newestid')
+  if newest and not isBefore(newest, start) and string.sub(start, 1, 6) == string.sub(newest, 1, 6) then
+    local high, low = struct.unpack('>I4I4', newest, 7)
+    low = low + 1
+    if low > 4294967295 then high, low = high + 1, 0 end
+    start = string.sub(newest, 1, 6) .. struct.pack('>I4I4', high % 4294967296, low)
+  end
+  setState('newestid', start)
+  s.id = start .. home
 end
-set('newestid', begins)
-s.id = begins .. ARGV[14]
 s.login = struct.unpack('>I6', s.id)
 s.seen = s.login
-s.blob = pack(s)
+s.blob = packSession(s)
 
-local gone = {}
-for i = 1, #evict + 1 do
-  if i == inAnyCase + 1 then gone[#gone + 1] = ARGV[24] end
-  if evict[i] then
-    gone[#gone + 1] = evict[i].id
-    finish(evict[i], at, 'replaced')
+-- End the sessions that make room; those that ended ahead are named between the ones
+-- that go in any case and the others.
+local replaced = {}
+for i = 1, #evictions + 1 do
+  if i == inAnyCase + 1 then replaced[#replaced + 1] = endedAhead end
+  if evictions[i] then
+    replaced[#replaced + 1] = evictions[i].id
+    endSession(evictions[i], at, 'replaced')
   end
 end
-gone = table.concat(gone)
-store(s)
+replaced = table.concat(replaced)
+
+-- Store the new one, and what goes with it.
+storeSession(s)
 emit('log', SESSION_STARTED, user, {sid = s.id})
-hear({user})
-if ARGV[15] ~= '' then mark(number(user), s.kind, ARGV[15]) end
+recordBeat({user})
+if day ~= '' then mark(numberFor(user), s.kind, day) end
 if retry ~= '' then
-  call('SET', key('retry:' .. retry), struct.pack('>I8c32c32c16I4c0', at, ARGV[17], ARGV[18], s.id, #gone, gone), 'PX', ARGV[19])
+  call('SET', key('retry:' .. retry), struct.pack('>I8c32c32c16I4c0', at, retryRequest, nonce, s.id, #replaced, replaced), 'PX', retryKept)
 end
-local answer = live(s)
-answer[1], answer[6] = 'ok', gone
+local answer = liveReply(s)
+answer[1], answer[6] = 'ok', replaced
 return done(answer)

@@ -1,39 +1,42 @@
 -- needs: env bytes event presence session_large session policy
 -- Moves the last sign of life of sessions, by the policy that applies now.
 --
--- ARGV[2]   policies, packed; the last one matches everything
--- ARGV[3…]  references: T and the first half of a token's hash, or I and an id
--- reply     for each, in order: {'live', id, record, seen, expires},
---           {'ended', id, end} or {'unknown'}
--- cost      O(log n) for each
+-- returns  for each, in order: {'live', id, record, seen, expires}, {'ended', id,
+--          end} or {'unknown'}
+-- costs    O(log n) for each
 
--- follow gives a session the timeouts of the policy that applies now.
-local function follow(s, policy)
+local policies = ARGV[2] -- packed; the last one matches everything
+local refs = argumentsFrom(3) -- T and the first half of a token's hash, or I and an id
+
+-- applyPolicy gives a session the timeouts of the policy that applies now.
+local function applyPolicy(s, policy)
   if policy.idle == s.idle and policy.life == s.life and not s.postponed then return end
-  displace(s)
-  s.idle, s.life, s.postponed, s.odd = policy.idle, policy.life, nil, nil
-  s.blob = pack(s)
+  unplace(s)
+  s.idle, s.life, s.postponed, s.otherIdle = policy.idle, policy.life, nil, nil
+  s.blob = packSession(s)
   call('SET', key('s:' .. s.id), s.blob)
 end
 
-local function touch(ref, heard)
-  local sid = find(ref)
+local users, isListed = {}, {} -- of the sessions that are touched, each once
+
+local function touch(ref)
+  local sid = findSession(ref)
   if not sid then return {'unknown'} end
-  local s = load(sid)
-  if not s or overdue(s) then return ended(sid) end
-  follow(s, policyFor(ARGV[2], s.kind, s.app, s.device))
+  local s = loadSession(sid)
+  if not s or endIfOverdue(s) then return endedReply(sid) end
+  applyPolicy(s, policyFor(policies, s.kind, s.app, s.device))
   s.seen = math.max(s.seen, at)
-  place(s)
-  if overdue(s) then return ended(sid) end -- the policy's lifetime has passed
-  if not heard[s.user] then
-    heard[s.user] = true
-    heard[#heard + 1] = s.user
+  placeSession(s)
+  if endIfOverdue(s) then return endedReply(sid) end -- the policy's lifetime has passed
+  if not isListed[s.user] then
+    isListed[s.user] = true
+    users[#users + 1] = s.user
   end
-  return live(s)
+  return liveReply(s)
 end
 
-local out, heard = {}, {}
-for i = 3, #ARGV do out[#out + 1] = touch(ARGV[i], heard) end
+local out = {}
+for i, ref in ipairs(refs) do out[i] = touch(ref) end
 advance()
-if #heard > 0 then hear(heard) end
+if #users > 0 then recordBeat(users) end
 return done(out)

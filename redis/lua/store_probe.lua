@@ -1,11 +1,12 @@
--- Tries every command that scripts use, so that a user who lacks the right to
--- one is refused at the door and not in the middle of a change.
+-- Tries every command that scripts use, so that a user of Redis who lacks the right
+-- to one is refused when the engine opens, and not in the middle of a change.
 --
--- KEYS[1]  rc:{p}:probe, a key that is gone again at the end
--- reply    1
--- cost     O(1)
+-- returns  1
+-- costs    O(1)
 
-local call, k = redis.call, KEYS[1]
+local k = KEYS[1] -- rc:{p}:probe; there is none when the script returns
+
+local call = redis.call
 local function try(...)
   for _, command in ipairs({...}) do call(unpack(command)) end
   call('DEL', k)

@@ -1,24 +1,26 @@
--- needs: env event session_large session days_index days kind_users
+-- needs: env event session_large session days_index days kind
 -- Enters what another engine knew of users of whom nothing is known here: several
--- small dossiers, each whole, or a part of a large one.
+-- small snapshots, each whole, or a part of a large one.
 --
--- ARGV[2…]  for each: 0 for all of a user, or of a large one 1 to check a part,
---           2 for the first part, 3 for one behind it, 4 for the last one; user, ''
---           for what is left of erased ones; kind; name; 1 if invisible; frozen, s;
---           last seen, s, negative while gone, '' for none; key of a ban of the
---           user; how many friends follow, friend, since, …; how many marks, kind,
---           day, …; how many sessions, id, record, last sign of life, …; how many
---           ended ones, id, end, when, token's hash, …; how many bans, key, ban, …
--- reply     {}, or {user} if something of theirs is known: it and those behind it
---           are not entered
--- cost      O(log n) for each entry; the caller bounds them
+-- returns  {}, or {user} if something of theirs is known: it and those behind it are
+--          not entered
+-- costs    O(log n) for each entry; the caller bounds them
+
+-- For each snapshot: 0 for all of a user, or of a large one 1 to check a part, 2 for
+-- the first part, 3 for one behind it, 4 for the last one; user, '' for what is left of
+-- erased ones; kind; name; 1 if invisible; frozen, s; last seen, s, negative if they
+-- logged out, '' for none; key of a ban of the user. Then five lists, each behind its
+-- length: friend, since, … · kind, day, … of marks · id, record, last sign of life, …
+-- of sessions · id, end, when, token's hash, … of ended ones · key, ban, …
+local arguments = argumentsFrom(2)
 
 local ALL, CHECK, FIRST, LAST = '0', '1', '2', '4'
-local cursor, phase, user = 2, nil, nil
+local cursor, phase, user = 1, nil, nil
 
+-- take returns the next argument.
 local function take()
   cursor = cursor + 1
-  return ARGV[cursor - 1]
+  return arguments[cursor - 1]
 end
 
 -- each hands the elements of the next list to fn, until it returns false.
@@ -26,7 +28,7 @@ local function each(width, fn)
   local n, from = tonumber(take()), cursor
   cursor = from + n * width
   for i = from, cursor - 1, width do
-    if fn(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) == false then return false end
+    if fn(arguments[i], arguments[i + 1], arguments[i + 2], arguments[i + 3]) == false then return false end
   end
   return true
 end
@@ -50,7 +52,7 @@ local function areFree()
   if user ~= '' and call('EXISTS', key('importing:' .. user)) == 1 then return true end
   return each(2, nothing) and each(2, nothing) and each(3, function(sid, blob)
     if call('EXISTS', key('s:' .. sid), key('end:' .. sid)) > 0 then return false end
-    local held = call('GET', key('tok:' .. open(sid, blob).token))
+    local held = call('GET', key('tok:' .. unpackSession(sid, blob).token))
     return not (held and call('EXISTS', key('s:' .. held)) == 1)
   end) and each(4, function(sid) return call('EXISTS', key('s:' .. sid)) == 0 end)
 end
@@ -80,25 +82,25 @@ local function enterFriends()
 end
 
 local function enterSession(sid, blob, seen)
-  local s = open(sid, blob)
+  local s = unpackSession(sid, blob)
   s.seen = tonumber(seen)
   -- What put the deadline off holds no longer than an outage here would.
   if s.postponed then
     s.postponed = math.min(s.postponed, at + grace)
     if s.postponed <= s.seen + s.idle then s.postponed = nil end
-    s.blob = pack(s)
+    s.blob = packSession(s)
   end
-  store(s)
+  storeSession(s)
 end
 
 local function enterEnded(sid, blob, t, token)
-  local left = keep - math.max(0, at - tonumber(t))
+  local left = endedKept - math.max(0, at - tonumber(t))
   if left <= 0 then return end
   call('SET', key('end:' .. sid), blob, 'PX', left)
   call('SET', key('tok:' .. token), sid, 'PX', left)
   if user ~= '' then
     call('ZADD', key('e:' .. user), t, sid)
-    call('PEXPIRE', key('e:' .. user), keep)
+    call('PEXPIRE', key('e:' .. user), endedKept)
   end
 end
 
@@ -114,7 +116,7 @@ local function enter(kind, userName, hidden, frozen, last)
   enterFriends()
   local n
   each(2, function(of, day)
-    n = n or number(user)
+    n = n or numberFor(user)
     mark(n, of, day)
   end)
   each(3, enterSession)
@@ -123,8 +125,9 @@ local function enter(kind, userName, hidden, frozen, last)
   if phase == LAST then call('DEL', key('importing:' .. user)) end
 end
 
+-- One snapshot after the other. Check it first, then go back and enter it.
 advance()
-while cursor <= #ARGV do
+while cursor <= #arguments do
   phase, user = take(), take()
   local kind, userName, hidden, frozen, last, banKey = take(), take(), take(), take(), take(), take()
   local lists = cursor

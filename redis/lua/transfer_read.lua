@@ -1,22 +1,24 @@
 -- needs: env event session_large session days_index days
--- All that is known of users, at one instant.
+-- Reads all that is known of users, at one instant.
 --
--- ARGV[2]   marks so far, when the caller read the sets of days
--- ARGV[3]   what the answer may cost, in about microseconds
--- ARGV[4…]  users
--- reply     {bans so far, {kind, name, invisible, frozen, last seen, number,
---           1 if some marks have left else 0, {friend, since, …}, {session as in
---           session_lookup.lua, …}, {id, end, …}, {kind:day, …} if marks changed since, else
---           false}, …} of the first users, of one at least. One of whom more is known
---           has nothing behind the 1 or 0, and is to be read in steps
--- cost      bounded by the caller
+-- returns  {the field banchange, {kind, name, invisible, frozen, last seen, number, 1
+--          if the archive has some of their marks else 0, {friend, since, …},
+--          {session as in session_lookup.lua, …}, {id, end, …}, {kind:day, …} if marks
+--          changed since, else false}, …} of the first users, of one at least. A user
+--          of whom more is known has nothing behind the 1 or 0, and is to be read in
+--          steps
+-- costs    bounded by the caller
 
-local budget = tonumber(ARGV[3])
+local markChange = ARGV[2] -- the field of that name when the caller read the sets of days
+local mostCost = tonumber(ARGV[3]) -- of the answer, in about microseconds
+local users = argumentsFrom(4)
 
-local function kept(user)
+local budget = mostCost
+
+local function endedOf(user)
   local out = {}
   for _, sid in ipairs(call('ZRANGE', key('e:' .. user), 0, -1)) do
-    local answer = ended(sid)
+    local answer = endedReply(sid)
     if answer[1] == 'ended' then
       out[#out + 1] = sid
       out[#out + 1] = answer[3]
@@ -30,29 +32,29 @@ local function marksOf(n)
   if not n then return out end
   for _, f in ipairs((someFields(key('days'), '', '-inf', '+inf', 100 * budget))) do
     local field = f[1] .. ':' .. f[2]
-    if has(dayKey(field), tonumber(n)) then out[#out + 1] = field end
+    if contains(dayKey(field), tonumber(n)) then out[#out + 1] = field end
   end
   return out
 end
 
-local counts = call('HMGET', part, 'markchange', 'banchange')
-local same = (counts[1] or '0') == ARGV[2]
+local changes = call('HMGET', part, 'markchange', 'banchange')
+local same = (changes[1] or '0') == markChange
 local days = same and 0 or call('HLEN', key('days'))
-local out = {num(counts[2] or 0)}
-for i = 4, #ARGV do
-  local user = ARGV[i]
+local out = {num(changes[2] or 0)}
+for _, user in ipairs(users) do
+  -- Estimate first: a user who costs too much behind others waits for the next call.
   local cost = 20 + call('ZCARD', key('f:' .. user)) + 12 * call('ZCARD', key('u:' .. user)) + 5 * call('ZCARD', key('e:' .. user)) + days
   if #out > 1 and cost > budget then break end
   local r = call('HMGET', key('user:' .. user), 'kind', 'name', 'frozen')
   local n = call('HGET', key('num'), user)
   local d = {
     r[1], r[2], invisible(user) and 1 or 0, r[3] or '', call('ZSCORE', key('seen'), user) or '', n or '',
-    n and isAway(n) and 1 or 0,
+    n and hasArchivedMarks(n) and 1 or 0,
   }
-  if cost <= tonumber(ARGV[3]) then
+  if cost <= mostCost then
     local sessions = {}
-    for _, s in ipairs(sessionsOf(user)) do sessions[#sessions + 1] = live(s) end
-    d[8], d[9], d[10], d[11] = call('ZRANGE', key('f:' .. user), 0, -1, 'WITHSCORES'), sessions, kept(user), not same and marksOf(n)
+    for _, s in ipairs(sessionsOf(user)) do sessions[#sessions + 1] = liveReply(s) end
+    d[8], d[9], d[10], d[11] = call('ZRANGE', key('f:' .. user), 0, -1, 'WITHSCORES'), sessions, endedOf(user), not same and marksOf(n)
   end
   out[#out + 1] = d
   budget = budget - cost

@@ -1,40 +1,50 @@
--- needs: env bytes event presence session_large session session_visibility kind_users
+-- needs: env bytes event presence session_large session session_visibility kind
 -- Changes the record of a user.
 --
--- ARGV[2]   user
--- ARGV[3…]  field, value, …: kind, name, invisible (0 or 1)
--- reply     {kind, name, invisible, 1 if sessions of the user have to follow},
---           each of the first three false if never set
--- cost      O(log n)
+-- returns  {kind, name, invisible, 1 if sessions of the user have to follow}, the
+--          first two false if never set
+-- costs    O(log n)
 
 local user = ARGV[2]
+local changes = argumentsFrom(3) -- field, value, …: kind, name, invisible (0 or 1)
+
 local name = key('user:' .. user)
 local before = invisible(user)
 local left = false
+
+-- setInvisible turns a user invisible, or visible again. What is due of the user is
+-- told first, so that each viewer is told of it as they see the user then.
+local function setInvisible(turnsInvisible)
+  endDueOf(user)
+  local online = announceDue(user)
+  local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
+  if turnsInvisible then
+    makeInvisible(user)
+    call('HSET', name, 'frozen', math.abs(last))
+  else
+    makeVisible(user)
+    call('HDEL', name, 'frozen')
+  end
+
+  -- All sessions follow, from the first on; for the public the user comes or goes now.
+  call('HDEL', name, 'visibility')
+  left = updateVisibility(user, 32)
+  if online then
+    emit('pres', turnsInvisible and USER_OFFLINE or USER_ONLINE, user, {audience = FOR_PUBLIC})
+  end
+end
+
 advance()
-for i = 3, #ARGV, 2 do
-  if ARGV[i] ~= 'invisible' then
-    if ARGV[i] == 'kind' then
+for i = 1, #changes, 2 do
+  local field, value = changes[i], changes[i + 1]
+  if field ~= 'invisible' then
+    if field == 'kind' then
       countKind(call('HGET', name, 'kind'), -1)
-      countKind(ARGV[i + 1], 1)
+      countKind(value, 1)
     end
-    call('HSET', name, ARGV[i], ARGV[i + 1])
-  elseif (ARGV[i + 1] == '1') ~= before then
-    settleSessions(user)
-    local online = settleUser(user)
-    local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
-    if before then
-      makeVisible(user)
-      call('HDEL', name, 'frozen')
-    else
-      makeInvisible(user)
-      call('HSET', name, 'frozen', math.abs(last))
-    end
-    call('HDEL', name, 'visibility') -- all sessions follow, from the first on
-    left = veilSome(user, 32)
-    if online then
-      emit('pres', before and USER_ONLINE or USER_OFFLINE, user, {audience = FOR_PUBLIC})
-    end
+    call('HSET', name, field, value)
+  elseif (value == '1') ~= before then
+    setInvisible(not before)
   end
 end
 local r = call('HMGET', name, 'kind', 'name')

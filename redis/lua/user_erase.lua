@@ -1,39 +1,47 @@
--- needs: env bytes event presence session_large session session_visibility session_cutoff days_index days kind_users user_erasure
--- Erases what a partition holds about one of its users, but for friends and
--- the events of the past.
+-- needs: env bytes event presence session_large session session_visibility session_cutoff days_index days kind user_erasure
+-- Erases what a partition holds about one of its users, but for friends and the events
+-- of the past: step 2 of an erasure, see user_erase.go.
 --
--- ARGV[2]  user   ARGV[3]  id of the erasure   ARGV[4]  how many sessions at most
--- reply    'ok'; 'marks' if marks of erased users are left; 'more' if sessions that
+-- returns  'ok'; 'marks' if marks of erased users are left; 'more' if sessions that
 --          ended are left: then the user is still there, with their live sessions;
 --          'cutoff' if ends have to be written first: then the rest of the user is;
 --          'friends' if the user has made some meanwhile; 'past' if they are gone already
--- cost     O(log n) for each session, and days, of a bounded number
+-- costs    O(log n) for each session, and days, of a bounded number
 
-local user, most = ARGV[2], tonumber(ARGV[4])
+local user = ARGV[2]
+local id = ARGV[3] -- of the erasure
+local most = tonumber(ARGV[4]) -- sessions
+
 advance()
-local erasure = stillErasing(user, ARGV[3])
+local erasure = stillErasing(user, id)
 if not erasure then return done('past') end
+
+-- What has to go first.
 if call('EXISTS', key('f:' .. user)) == 1 then return done('friends') end
 if cutoffs > 0 and #readCutoff(user) > 0 then return done('cutoff') end
 if call('ZCARD', key('u:' .. user)) > most then
   cutOff(user, {cause = 'erased', reason = '', actor = '', device = '', except = '', bare = true})
   return done('cutoff')
 end
+
+-- Sessions that ended, as many as one script forgets.
 local over = call('ZRANGE', key('e:' .. user), 0, most - 1)
 for _, sid in ipairs(over) do
   local blob = call('GET', key('end:' .. sid))
   if blob then
     local _, _, _, _, _, _, place = struct.unpack('>I8I8I8Bc0I2c0Bc0', blob)
-    forgetToken(open(sid, string.sub(blob, place)))
+    forgetToken(unpackSession(sid, string.sub(blob, place)))
     call('DEL', key('end:' .. sid))
   end
 end
 if #over > 0 then call('ZREM', key('e:' .. user), unpack(over)) end
 if #over == most then return done('more') end
 call('DEL', key('e:' .. user))
--- Only now: an erasure that is cut short before has ended nobody's session.
-for _, s in ipairs(sessionsOf(user)) do finish(s, at, 'erased', '', '', true) end
-if settleUser(user) then emit('pres', USER_OFFLINE, '', {audience = invisible(user) and FOR_TRUTH or FOR_ALL}) end
+
+-- Now the user, in this one step. An erasure that was cut short before has ended
+-- nobody's session.
+for _, s in ipairs(sessionsOf(user)) do endSession(s, at, 'erased', '', '', true) end
+if announceDue(user) then emit('pres', USER_OFFLINE, '', {audience = invisible(user) and FOR_ADMIN or FOR_ALL}) end
 call('SREM', key('announced'), user)
 call('ZREM', key('loggedout'), user)
 call('ZREM', key('seen'), user)
@@ -41,29 +49,35 @@ makeVisible(user)
 call('ZREM', key('visibility'), user)
 countKind(call('HGET', key('user:' .. user), 'kind'), -1)
 call('DEL', key('user:' .. user), key('importing:' .. user))
+
+-- Their number: what bears it follows step by step, see days.lua.
 local n = call('HGET', key('num'), user)
-if n then -- what bears the number follows, see days.lua
+if n then
   n = tonumber(n)
   call('HDEL', key('num'), user)
   call('HDEL', key('ids:' .. math.floor(n / 64)), n)
   call('ZREM', key('markless'), n)
   call('ZADD', key('wipe:days'), '-inf', n)
-  forgetFirsts(n)
-  if call('EXISTS', key('offloaded')) == 1 then -- they may count in figures kept, and in what was read back
-    reopenAll()
+  clearFirstDays(n)
+  -- They may count in cached figures, and in what was read back from the archive.
+  if call('EXISTS', key('offloaded')) == 1 then
+    invalidateAllFigures()
     call('SETBIT', key('hasarchived'), n, 0)
-    countChange()
-    touchRecalls()
+    noteMarkChange()
+    noteArchiveChange()
   end
 end
+
+-- Of their ban the end and the beginning stay, without user, reason and actor.
 local ban = call('HGET', key('bans'), erasure.ban)
--- its end and its beginning stay, without user, reason and actor
 if ban then
   call('HINCRBY', part, 'banchange', 1)
   call('HSET', key('bans'), erasure.ban, string.sub(ban, 1, 16) .. struct.pack('>BI2B', 0, 0, 0))
 end
+
+-- The note says from here on which events may name them. Later ones are those of
+-- another user with the same id.
 emit('log', USER_ERASED, '')
--- Only events up to here are theirs: whoever has the id from now on is another user.
 erasure.last, erasure.log, erasure.pres = lastEvent, 0, 0
 saveErasure(erasure)
-return done(tidyNumbers(100) and 'marks' or 'ok')
+return done(releaseNumbers(100) and 'marks' or 'ok')

@@ -1,8 +1,9 @@
 -- needs: env days_index days
--- Goes on with giving numbers back.
+-- Goes on with releasing numbers: see days.lua.
 --
--- ARGV[2]  how many days and months are looked at at most, about
--- reply    1 if there is more to do, else 0
--- cost     O(days looked at)
+-- returns  1 if there is more to do, else 0
+-- costs    O(days looked at)
 
-return done(tidyNumbers(tonumber(ARGV[2])) and 1 or 0)
+local budget = tonumber(ARGV[2]) -- days and months to look at, about
+
+return done(releaseNumbers(budget) and 1 or 0)

@@ -1,11 +1,14 @@
 -- needs: env user_erasure
--- Notes that a user is being erased, before anything of theirs goes. One who is being
--- erased already keeps the note that stands.
+-- Notes that a user is being erased, before anything of theirs goes. If there is a
+-- note already, it stays.
 --
--- ARGV[2]  user   ARGV[3]  ban key   ARGV[4]  id of the erasure
--- reply    the note
--- cost     O(log n)
+-- returns  the note
+-- costs    O(log n)
+
+local user = ARGV[2]
+local banKey = ARGV[3]
+local id = ARGV[4] -- of the erasure
 
 advance()
-if not erasureOf(ARGV[2]) then saveErasure({user = ARGV[2], ban = ARGV[3], id = ARGV[4]}) end
-return done(call('GET', key('erasure:' .. ARGV[2])))
+if not erasureOf(user) then saveErasure({user = user, ban = banKey, id = id}) end
+return done(call('GET', key('erasure:' .. user)))

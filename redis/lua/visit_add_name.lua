@@ -1,12 +1,15 @@
 -- Enters a name of visits among those known.
 --
--- KEYS[1]  rc:names   ARGV[1] name   ARGV[2] how many there may be
--- ARGV[3]  a name for which there always is room
--- reply    1, or 0 if there are too many
--- cost     O(1)
+-- returns  1, or 0 if there are too many
+-- costs    O(1)
 
-if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 1 then return 1 end
-local names = redis.call('SCARD', KEYS[1]) - redis.call('SISMEMBER', KEYS[1], ARGV[3])
-if ARGV[1] ~= ARGV[3] and names >= tonumber(ARGV[2]) then return 0 end
-redis.call('SADD', KEYS[1], ARGV[1])
+local names = KEYS[1] -- rc:names
+local name = ARGV[1]
+local limit = tonumber(ARGV[2])
+local reserved = ARGV[3] -- a name for which there always is room
+
+if redis.call('SISMEMBER', names, name) == 1 then return 1 end
+local known = redis.call('SCARD', names) - redis.call('SISMEMBER', names, reserved)
+if name ~= reserved and known >= limit then return 0 end
+redis.call('SADD', names, name)
 return 1

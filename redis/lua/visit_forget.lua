@@ -1,12 +1,13 @@
 -- needs: env
--- Forgets hours of a name of visits, a part of the partition's at a time, and
--- the name once all have been looked at.
+-- Forgets hours of a name of visits, a part of the partition's at a time, and the name
+-- once all have been looked at.
 --
--- ARGV[2]  name   ARGV[3] place to begin at   ARGV[4] how many hours to look at
--- reply    place to go on at, -1 at the end
--- cost     O(log n + hours looked at)
+-- returns  the place to go on at, -1 at the end
+-- costs    O(log n + hours looked at)
 
-local name, from, most = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local name = ARGV[2]
+local from, most = tonumber(ARGV[3]), tonumber(ARGV[4]) -- among the partition's hours
+
 local entries, kept = call('ZRANGE', key('hours'), from, from + most - 1), 0
 for _, entry in ipairs(entries) do
   if string.match(entry, '^%-?%d+:(.*)$') == name then

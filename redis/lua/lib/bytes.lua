@@ -1,5 +1,7 @@
--- Texts by their bytes: < goes by the locale of the server.
+-- Texts in the order of their bytes, and places in orders. Gives isBefore,
+-- rankBehind and rangeOf.
 
+-- isBefore compares two texts by their bytes: < goes by the locale of the server.
 local function isBefore(a, b)
   for i = 1, math.min(#a, #b), 8 do
     if string.sub(a, i, i + 7) ~= string.sub(b, i, i + 7) then
@@ -12,8 +14,9 @@ local function isBefore(a, b)
   return #a < #b
 end
 
--- rankBehind returns the rank, from the end if down, of the first member of an
--- order behind a place: a score and a member, which need not be there.
+-- rankBehind returns the rank of the first member of an order behind a place,
+-- counted from the end if down. The place is a score and a member, which need not
+-- be there.
 local function rankBehind(order, down, score, member)
   local low, high
   if down then

@@ -1,19 +1,29 @@
--- Marks: users by number, days as sets of numbers. With a mark go the day a user
--- was first seen on, of the kind and of all, and the note that the map of the
--- user's month has changed since it was archived.
+-- Marks: users by number, days as sets of numbers. Needs days_index.lua.
+--
+-- Gives, of numbers: numberFor, noteIfMarkless, clearFirstDays and releaseNumbers. Of
+-- sets: addTo, removeFrom, contains, countMembers, isBitmap, toBitmap, dense, dayKey,
+-- daySetsOf and monthMapOf. Of marks: mark and unmark, which do all that goes with one;
+-- firstDay, setFirstDays, lowerFirstDay, invalidateFigures, invalidateAllFigures,
+-- noteMarkChange and noteArchiveChange for scripts that do it for many; monthOf. Of
+-- offloaded days: hasArchivedMarks and isOffloaded.
+--
+-- With a mark go its user's first day, of the kind and of all kinds; the cached figures
+-- that count it; and the user's map of the month, which becomes dirty: it has changed
+-- since it was archived.
 
 -- What a script has found out, so that it need not ask again.
 local numbers -- how many have been given
-local noneFree = false
+local noneFree = false -- no number waits to be given again
 local bitmaps = {} -- name of a set -> whether it is a bitmap
 
+-- numbersGiven returns how many numbers have been given.
 local function numbersGiven()
   numbers = numbers or tonumber(call('HGET', part, 'numbers') or 0)
   return numbers
 end
 
--- number returns the user's number, giving them one if need be.
-local function number(user)
+-- numberFor returns the user's number. A user without one is given one.
+local function numberFor(user)
   local n = call('HGET', key('num'), user)
   if n then return tonumber(n) end
   n = not noneFree and call('SPOP', key('free'))
@@ -29,8 +39,9 @@ local function number(user)
   return n
 end
 
--- A set of numbers is a set while that is smaller: up to 512 members in 4 bytes
--- each, past that in some 56; a bitmap takes a bit for each number there is.
+-- dense reports whether a set of numbers is smaller as a bitmap. A set has up to 512
+-- members in 4 bytes each, more in some 56; a bitmap takes a bit for each number there
+-- is.
 local function dense(members, given)
   if members <= 512 then return members * 32 > given end
   return members * 448 > given
@@ -41,7 +52,7 @@ local function isBitmap(name)
   return bitmaps[name]
 end
 
-local function remove(name)
+local function dropSet(name)
   call('DEL', name)
   bitmaps[name] = nil
 end
@@ -53,38 +64,39 @@ local function toBitmap(name)
   bitmaps[name] = true
 end
 
--- count counts in an index of sets how many members have come into one.
-local function count(name, index, field, new)
+-- countMembers counts new members of a set in its index, and turns the set into a bitmap
+-- once that is smaller.
+local function countMembers(name, index, field, new)
   local members = call('HINCRBY', index, field, new)
   if members == new then enterField(index, field) end
   if not isBitmap(name) and dense(members, numbersGiven()) then toBitmap(name) end
 end
 
--- add puts a number into a set; false if it was there.
-local function add(name, index, field, n)
+-- addTo adds a number to a set; false if it was there.
+local function addTo(name, index, field, n)
   if isBitmap(name) then
     if call('SETBIT', name, n, 1) == 1 then return false end
   elseif call('SADD', name, n) == 0 then
     return false
   end
-  count(name, index, field, 1)
+  countMembers(name, index, field, 1)
   return true
 end
 
-local function has(name, n)
+local function contains(name, n)
   if isBitmap(name) then return call('GETBIT', name, n) == 1 end
   return call('SISMEMBER', name, n) == 1
 end
 
--- take removes a number from a set, and the set with its last; false if it was
+-- removeFrom removes a number from a set, and the set with its last; false if it was
 -- not there.
-local function take(name, index, field, n)
-  if not has(name, n) then return false end
+local function removeFrom(name, index, field, n)
+  if not contains(name, n) then return false end
   if isBitmap(name) then call('SETBIT', name, n, 0) else call('SREM', name, n) end
   if call('HINCRBY', index, field, -1) <= 0 then
     call('HDEL', index, field)
     leaveField(index, field)
-    remove(name)
+    dropSet(name)
   end
   return true
 end
@@ -105,17 +117,18 @@ local function monthOf(day)
   return year * 100 + month, doy - math.floor((153 * mp + 2) / 5) + 1
 end
 
--- First days stand in a string for each kind, and one for all: 4 bytes for each
--- number, the day + 1, 0 for none.
-local function first(kind, n)
+-- firstDay returns the first day of a number, -1 if there is none. First days stand in a
+-- string for each kind, and one for all (''): 4 bytes for each number, the day + 1, 0
+-- for none.
+local function firstDay(kind, n)
   local b = call('GETRANGE', key('first:' .. kind), n * 4, n * 4 + 3)
   return #b == 4 and struct.unpack('>I4', b) - 1 or -1
 end
 
-local hasFirsts = {} -- kinds that this script has entered
+local hasFirsts = {} -- kinds that this script has entered in firsts
 
--- setFirst sets the first days of numbers that follow each other, from one on.
-local function setFirst(kind, n, ...)
+-- setFirstDays sets the first days of consecutive numbers, from n on.
+local function setFirstDays(kind, n, ...)
   local packed = {...}
   for i, day in ipairs(packed) do packed[i] = struct.pack('>I4', day + 1) end
   call('SETRANGE', key('first:' .. kind), n * 4, table.concat(packed))
@@ -124,26 +137,28 @@ local function setFirst(kind, n, ...)
   call('SADD', key('firsts'), kind)
 end
 
-local function notLaterThan(kind, n, day)
-  local f = first(kind, n)
-  if f < 0 or day < f then setFirst(kind, n, day) end
+-- lowerFirstDay makes a day the first one of a number, if no earlier day is.
+local function lowerFirstDay(kind, n, day)
+  local f = firstDay(kind, n)
+  if f < 0 or day < f then setFirstDays(kind, n, day) end
 end
 
--- Figures of closed days are kept with the epoch of the partition in which they
--- were made. They are stale once it is another: so all are made stale at once by
--- a new epoch, and some by one that no partition comes to.
+-- Cached figures of past days stand with the epoch of the partition in which they were
+-- made. They are stale once the epoch is another one: so a new epoch makes all stale at
+-- once, and one that no partition comes to makes some stale.
 local NO_EPOCH = '\255\255\255\255'
 
-local noneClosed
-local reopened = {} -- days of each kind of which this script has dropped the figures
+local noFigures
+local invalidated = {} -- kind -> days whose figures this script has made stale
 
--- reopen makes the figures of closed days stale that a mark on a day is part of.
-local function reopen(kind, day)
-  local closed, fields, put = key('figures'), {}, {}
-  if noneClosed == nil then noneClosed = call('EXISTS', closed) == 0 end
-  if noneClosed then return end
-  reopened[kind] = reopened[kind] or {}
-  local met = reopened[kind]
+-- invalidateFigures makes the cached figures stale that count a mark on a day: those of
+-- the day itself and of the 30 days behind it, for its kind and for all kinds.
+local function invalidateFigures(kind, day)
+  local figures, fields, put = key('figures'), {}, {}
+  if noFigures == nil then noFigures = call('EXISTS', figures) == 0 end
+  if noFigures then return end
+  invalidated[kind] = invalidated[kind] or {}
+  local met = invalidated[kind]
   for d = day, day + 30 do
     if not met[d] then
       met[d] = true
@@ -152,68 +167,71 @@ local function reopen(kind, day)
     end
   end
   if #fields == 0 then return end
-  for i, v in ipairs(call('HMGET', closed, unpack(fields))) do
+  for i, v in ipairs(call('HMGET', figures, unpack(fields))) do
     if v and string.sub(v, 21) ~= NO_EPOCH then
       put[#put + 1] = fields[i]
       put[#put + 1] = string.sub(v, 1, 20) .. NO_EPOCH
     end
   end
-  if #put > 0 then call('HSET', closed, unpack(put)) end
+  if #put > 0 then call('HSET', figures, unpack(put)) end
 end
 
--- reopenAll makes the figures of all closed days stale.
-local function reopenAll() call('HINCRBY', part, 'epoch', 1) end
+-- invalidateAllFigures makes all cached figures stale.
+local function invalidateAllFigures() call('HINCRBY', part, 'epoch', 1) end
 
--- renew gives a field of the partition the time in microseconds, so that no value
--- comes again, not even when a failover took the latest back.
-local function renew(field)
+-- stampField sets a field of the partition to the time in microseconds. So no value comes
+-- again, not even when a failover lost the latest ones.
+local function stampField(field)
   local t = call('TIME')
   local value = math.max(tonumber(call('HGET', part, field) or 0) + 1, t[1] * 1000000 + t[2])
   call('HSET', part, field, num(value))
   return num(value)
 end
 
--- countChange tells, once a script, that figures made before may not be kept.
 local marksChanged = false
 
-local function countChange()
+-- noteMarkChange notes, once a script, that marks have changed: figures that were made
+-- before are not cached.
+local function noteMarkChange()
   if not marksChanged then
     marksChanged = true
-    renew('markchange')
+    stampField('markchange')
   end
 end
 
-local someBare
+local someMarkless
 
-local function changedMark(n, kind, day)
-  if someBare == nil then someBare = call('EXISTS', key('markless')) == 1 end
-  if someBare then call('ZREM', key('markless'), n) end
+-- applyMarkEffects does what goes with each change of a mark: its map is dirty, figures
+-- that count it are stale, and the number has marks.
+local function applyMarkEffects(n, kind, day)
+  if someMarkless == nil then someMarkless = call('EXISTS', key('markless')) == 1 end
+  if someMarkless then call('ZREM', key('markless'), n) end
   local month = kind .. ':' .. monthOf(day)
-  add(key('dirty:' .. month), key('dirtymonths'), month, n)
-  reopen(kind, day)
-  countChange()
+  addTo(key('dirty:' .. month), key('dirtymonths'), month, n)
+  invalidateFigures(kind, day)
+  noteMarkChange()
 end
 
--- mark notes that a number was there; false if that stood already.
+-- mark adds a mark; false if it was there.
 local function mark(n, kind, day)
   day = tonumber(day)
   local field = kind .. ':' .. day
-  if not add(dayKey(field), key('days'), field, n) then return false end
-  notLaterThan(kind, n, day)
-  notLaterThan('', n, day)
-  changedMark(n, kind, day)
+  if not addTo(dayKey(field), key('days'), field, n) then return false end
+  lowerFirstDay(kind, n, day)
+  lowerFirstDay('', n, day)
+  applyMarkEffects(n, kind, day)
   return true
 end
 
--- refirst finds the first day of a number among the days that are here, -1 if
--- there is none. It looks at no more days than there have been.
-local looked = 0
+local daysLookedAt = 0 -- by all calls of findFirstDay
 
-local function refirst(kind, n)
+-- findFirstDay finds the first day of a number among the days that are here, -1 if there
+-- is none.
+local function findFirstDay(kind, n)
   local best = -1
-  if kind == '' then -- each kind has its first day noted, that taken back just now too
+  if kind == '' then -- the first days of all kinds are known, that of the removed mark too
     for _, k in ipairs(call('SMEMBERS', key('firsts'))) do
-      local f = k ~= '' and first(k, n) or -1
+      local f = k ~= '' and firstDay(k, n) or -1
       if f >= 0 and (best < 0 or f < best) then best = f end
     end
     return best
@@ -222,168 +240,173 @@ local function refirst(kind, n)
   while true do
     local some = call('ZRANGEBYSCORE', line, from, '+inf', 'LIMIT', 0, 100)
     for _, d in ipairs(some) do
-      looked = looked + 1
-      if has(dayKey(kind .. ':' .. d), n) then return tonumber(d) end
+      daysLookedAt = daysLookedAt + 1
+      if contains(dayKey(kind .. ':' .. d), n) then return tonumber(d) end
     end
     if #some < 100 then return -1 end
     from = '(' .. some[100]
   end
 end
 
--- The days that left this partition stand in the hash gone, each with a stamp:
--- when something happened last to marks that may be in the archive. Whoever has
--- read them back before the latest of it has to do so again.
-local function touchRecalls() return renew('archivechange') end
+-- noteArchiveChange notes that something happened to marks that may be in the archive, and
+-- returns the stamp. An engine that read the archive before the latest such change has to
+-- read it again. Each offloaded day stands in the hash offloaded with such a stamp.
+local function noteArchiveChange() return stampField('archivechange') end
 
-local function isAway(n) return call('GETBIT', key('hasarchived'), n) == 1 end
+local function hasArchivedMarks(n) return call('GETBIT', key('hasarchived'), n) == 1 end
 
--- inArchive reports whether the archive may have a mark, or have been read when
--- it had: also of a number that is not away, as the day may have stayed when its
--- map was copied.
-local function inArchive(field) return call('HEXISTS', key('offloaded'), field) == 1 end
+-- isOffloaded reports whether the archive has marks of a day. It may have one of any
+-- number, also of one without offloaded marks: maps are copied before the day goes.
+local function isOffloaded(field) return call('HEXISTS', key('offloaded'), field) == 1 end
 
--- unmark takes a mark back, and says whether it was here. A day that was the
--- user's first gives way to the next one, also of those that archived has: by
--- kind, and of '' all, the first one in the archive.
+-- unmark removes a mark, and returns whether it was here. If the day was the user's first,
+-- the next one becomes that. archived has, by kind and for all kinds (''), the user's first
+-- day in the archive.
 local function unmark(n, kind, day, archived)
   local field = kind .. ':' .. day
-  local there = take(dayKey(field), key('days'), field, n)
-  if there then changedMark(n, kind, day) end
-  if inArchive(field) then
-    reopen(kind, day)
-    countChange()
-    touchRecalls()
+  local there = removeFrom(dayKey(field), key('days'), field, n)
+  if there then applyMarkEffects(n, kind, day) end
+  if isOffloaded(field) then
+    invalidateFigures(kind, day)
+    noteMarkChange()
+    noteArchiveChange()
   elseif not there then
     return false
   end
   for _, k in ipairs({kind, ''}) do
-    if first(k, n) == day then
-      local here, other = refirst(k, n), archived[k] or -1
-      setFirst(k, n, (here < 0 or (other >= 0 and other < here)) and other or here)
+    if firstDay(k, n) == day then
+      local here, other = findFirstDay(k, n), archived[k] or -1
+      setFirstDays(k, n, (here < 0 or (other >= 0 and other < here)) and other or here)
     end
   end
   return there
 end
 
--- A number of whom no mark is left is given back step by step, as it may stand in
--- the sets of any number of days. Two orders have the numbers on their way, each with
--- the day or month at which the next step begins:
+-- Releasing a number takes many steps, as it may stand in the sets of any number of days.
+-- Three orders have the numbers to be released, each with the day or month at which the
+-- next step begins:
 --
--- bare             whose user has no marks, but stays known while the archive has to
---                  hear of it, that is while the number is among the changed of a month
--- wipe:days        whose user was erased: it is taken out of the days,
--- wipe:changed     and then of the changed
+-- markless          their user has no marks, here or in the archive. The number waits until
+--                   it is dirty in no month, as the archive has to be told that first
+-- wipe:days         their user was erased: they are removed from the days,
+-- wipe:dirtymonths  and then from the dirty months
 
--- free gives a number to whoever comes next.
-local function free(n)
-  if call('EXISTS', key('num'), key('wipe:days'), key('wipe:dirtymonths')) > 0 then
-    call('SADD', key('free'), n)
-    noneFree = false
-    return
+-- clearFirstDays forgets the first days of a number. noteIfMarkless adds a number to
+-- markless if it has no marks left. releaseNumbers takes steps with all of them, and
+-- returns whether there is more to do.
+local clearFirstDays, noteIfMarkless, releaseNumbers
+
+do
+  -- releaseNumber lets the next new user have a number. With the last number of all, what
+  -- is left of days goes.
+  local function releaseNumber(n)
+    if call('EXISTS', key('num'), key('wipe:days'), key('wipe:dirtymonths')) > 0 then
+      call('SADD', key('free'), n)
+      noneFree = false
+      return
+    end
+    for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind), key('offloaded:' .. kind)) end
+    call('DEL', key('firsts'), key('free'), key('hasarchived'), key('offloaded'))
+    call('UNLINK', key('figures'))
+    call('HDEL', part, 'numbers')
+    numbers, hasFirsts, noFigures = nil, {}, nil
   end
-  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do call('DEL', key('first:' .. kind), key('offloaded:' .. kind)) end
-  call('DEL', key('firsts'), key('free'), key('hasarchived'), key('offloaded'))
-  call('UNLINK', key('figures'))
-  call('HDEL', part, 'numbers')
-  numbers, hasFirsts, noneClosed = nil, {}, nil
-end
 
-local function forgetFirsts(n)
-  for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do
-    if first(kind, n) >= 0 then setFirst(kind, n, -1) end
+  function clearFirstDays(n)
+    for _, kind in ipairs(call('SMEMBERS', key('firsts'))) do
+      if firstDay(kind, n) >= 0 then setFirstDays(kind, n, -1) end
+    end
   end
-end
 
--- offer notes a number whose user may have no marks left, here or in the archive.
-local function offer(n)
-  if isAway(n) or first('', n) >= 0 then return end
-  call('ZADD', key('markless'), '-inf', n)
-  someBare = true
-end
+  function noteIfMarkless(n)
+    if hasArchivedMarks(n) or firstDay('', n) >= 0 then return end
+    call('ZADD', key('markless'), '-inf', n)
+    someMarkless = true
+  end
 
--- giveBack takes a step with the first of the bare numbers, and returns how many
--- months it looked at; none if there are no bare numbers.
-local function giveBack(budget)
-  local place = call('ZRANGE', key('markless'), 0, 0, 'WITHSCORES')
-  if #place == 0 then return 0 end
-  local n, fields, on = tonumber(place[1]), someFields(key('dirtymonths'), '', place[2], '+inf', budget)
-  for _, f in ipairs(fields) do
-    if has(key('dirty:' .. f[1] .. ':' .. f[2]), n) then -- it comes again when that month has been archived
-      call('ZREM', key('markless'), n)
+  -- releaseMarkless takes a step with the first number of markless, and returns how many
+  -- months it looked at; 0 if there is none. A number that is dirty in a month comes again
+  -- when that month has been archived.
+  local function releaseMarkless(budget)
+    local place = call('ZRANGE', key('markless'), 0, 0, 'WITHSCORES')
+    if #place == 0 then return 0 end
+    local n, fields, on = tonumber(place[1]), someFields(key('dirtymonths'), '', place[2], '+inf', budget)
+    for _, f in ipairs(fields) do
+      if contains(key('dirty:' .. f[1] .. ':' .. f[2]), n) then
+        call('ZREM', key('markless'), n)
+        return #fields + 1
+      end
+    end
+    if on then
+      call('ZADD', key('markless'), on, n)
       return #fields + 1
     end
-  end
-  if on then
-    call('ZADD', key('markless'), on, n)
-    return #fields + 1
-  end
-  call('ZREM', key('markless'), n)
-  local bucket = key('ids:' .. math.floor(n / 64))
-  local user = call('HGET', bucket, n)
-  if user then
-    call('HDEL', key('num'), user)
-    call('HDEL', bucket, n)
-    forgetFirsts(n)
-    free(n)
-  end
-  return #fields + 1
-end
-
--- wipe takes a step with a number whose user was erased, and returns how many days
--- or months it looked at.
-local function wipe(budget)
-  local of = 'days'
-  local place = call('ZRANGE', key('wipe:days'), 0, 0, 'WITHSCORES')
-  if #place == 0 then
-    of = 'dirtymonths'
-    place = call('ZRANGE', key('wipe:dirtymonths'), 0, 0, 'WITHSCORES')
-    if #place == 0 then return 0 end
-  end
-  local order, n = key('wipe:' .. of), tonumber(place[1])
-  local fields, on = someFields(key(of), '', place[2], '+inf', budget)
-  for _, f in ipairs(fields) do
-    local field = f[1] .. ':' .. f[2]
-    if of == 'dirtymonths' then
-      take(key('dirty:' .. field), key(of), field, n)
-    elseif take(dayKey(field), key(of), field, n) then
-      reopen(f[1], f[2])
-      countChange()
+    call('ZREM', key('markless'), n)
+    local bucket = key('ids:' .. math.floor(n / 64))
+    local user = call('HGET', bucket, n)
+    if user then
+      call('HDEL', key('num'), user)
+      call('HDEL', bucket, n)
+      clearFirstDays(n)
+      releaseNumber(n)
     end
-  end
-  if on then
-    call('ZADD', order, on, n)
     return #fields + 1
   end
-  call('ZREM', order, n)
-  if of == 'days' then call('ZADD', key('wipe:dirtymonths'), '-inf', n) else free(n) end
-  return #fields + 1
-end
 
--- tidyNumbers does so with whatever numbers are on their way.
-local function tidyNumbers(budget)
-  while budget > 0 do
-    local n = wipe(budget)
-    if n == 0 then n = giveBack(budget) end
-    if n == 0 then return false end
-    budget = budget - n
+  -- wipeErased takes a step with a number of wipe:days, else of wipe:dirtymonths, and
+  -- returns how many days or months it looked at; 0 if there is none.
+  local function wipeErased(budget)
+    local of = 'days'
+    local place = call('ZRANGE', key('wipe:days'), 0, 0, 'WITHSCORES')
+    if #place == 0 then
+      of = 'dirtymonths'
+      place = call('ZRANGE', key('wipe:dirtymonths'), 0, 0, 'WITHSCORES')
+      if #place == 0 then return 0 end
+    end
+    local order, n = key('wipe:' .. of), tonumber(place[1])
+    local fields, on = someFields(key(of), '', place[2], '+inf', budget)
+    for _, f in ipairs(fields) do
+      local field = f[1] .. ':' .. f[2]
+      if of == 'dirtymonths' then
+        removeFrom(key('dirty:' .. field), key(of), field, n)
+      elseif removeFrom(dayKey(field), key(of), field, n) then
+        invalidateFigures(f[1], f[2])
+        noteMarkChange()
+      end
+    end
+    if on then
+      call('ZADD', order, on, n)
+      return #fields + 1
+    end
+    call('ZREM', order, n)
+    if of == 'days' then call('ZADD', key('wipe:dirtymonths'), '-inf', n) else releaseNumber(n) end
+    return #fields + 1
   end
-  return true
+
+  function releaseNumbers(budget)
+    while budget > 0 do
+      local n = wipeErased(budget)
+      if n == 0 then n = releaseMarkless(budget) end
+      if n == 0 then return false end
+      budget = budget - n
+    end
+    return true
+  end
 end
 
--- setsOf lists the sets of the days of a month that there are, with the bit of
--- each day in a map.
-local function setsOf(kind, firstDay, days)
+-- daySetsOf lists the sets of a month's days, with the bit that each day has in a map.
+local function daySetsOf(kind, monthStart, days)
   local out = {}
   for d = 0, days - 1 do
-    local name = dayKey(kind .. ':' .. (firstDay + d))
+    local name = dayKey(kind .. ':' .. (monthStart + d))
     local type = call('TYPE', name).ok
     if type ~= 'none' then out[#out + 1] = {name, type == 'string' and 'GETBIT' or 'SISMEMBER', 2 ^ d} end
   end
   return out
 end
 
--- mapOf returns a number's map of a month.
-local function mapOf(n, sets)
+-- monthMapOf returns a number's map of a month: a bit for each day with a mark.
+local function monthMapOf(n, sets)
   local map = 0
   for _, s in ipairs(sets) do
     if call(s[2], s[1], n) == 1 then map = map + s[3] end

@@ -1,8 +1,11 @@
--- Days and months of which there is something, in order. An index such as days or
--- changed is a hash of kind:day; with each kind goes an order of its days, such as
--- days:user, so that a script can look at some of them at a time.
+-- Days and months of which there is something, in order. Gives enterField,
+-- leaveField and someFields.
+--
+-- An index is a hash from kind:day to a value: days, offloaded, or dirtymonths,
+-- which has months for days. With each kind of an index goes an order of its days,
+-- such as days:user, so that a script can look at some of them at a time.
 
--- fieldOf splits the name of a day or a month of a kind.
+-- fieldOf splits the field of a day or a month into kind and number.
 local function fieldOf(field)
   local kind, day = string.match(field, '^(.*):(%-?%d+)$')
   return kind, tonumber(day)
@@ -18,9 +21,9 @@ local function leaveField(index, field)
   call('ZREM', index .. ':' .. kind, day)
 end
 
--- someFields returns about so many fields of a kind, or of all kinds, from one day
--- on up to another, as {kind, day}, and the day to go on at, nil at the end. Of
--- each day before that one all are among them.
+-- someFields returns about as many fields as asked for, of a kind or ('') of all
+-- kinds, from one day up to another: as {kind, day}, and the day to go on at, nil
+-- at the end. The answer has all fields of each day before that one.
 local function someFields(index, kind, from, to, most)
   local kinds = {kind}
   if kind == '' then kinds = call('SMEMBERS', key('firsts')) end

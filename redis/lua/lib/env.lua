@@ -1,45 +1,50 @@
--- What every script of a partition begins with: the partition's state and time.
+-- The state and the time of a partition: what every script of one begins with.
+-- Gives key, num, argumentsFrom, setState, advance, done, effectiveDeadline,
+-- effectiveNow and onlineSince, and the names below.
 --
--- KEYS[1]  rc:{p}, the root of the partition; every other key is derived from
---          it, carries the same hash tag, and so lies in the same slot. No key
---          has this name, so while the slot moves between servers one declared
+-- KEYS[1]  rc:{p}, the root of the partition. Every other key is made of it,
+--          carries the same hash tag, and so lies in the same slot. No key has
+--          this name. So while the slot moves between two servers, one declared
 --          key is always missing, and both servers refuse with TRYAGAIN
 -- KEYS[2]  rc:{p}:part, the state of the partition
--- ARGV[1]  env, packed: now, the last time the caller heard from the partition,
---          window and grace that decide user.offline (s), restart grace (ms),
---          how long ended sessions are kept (ms), how long one who logged out is
---          not announced offline (ms), whether presence makes events, whether
---          times are held to Redis's own; then, if the answer is to be kept, the
---          id of the request
--- cost     O(1)
+-- ARGV[1]  a packed record: now (ms), the last time the caller heard from the
+--          partition (ms), window and grace that decide user.offline (s), restart
+--          grace (ms), how long ended sessions are kept (ms), how long one who
+--          logged out is not announced offline (ms), 1 if presence makes events,
+--          1 if times are held to Redis's own clock; then, if the answer is to
+--          be kept, the id of the request
 --
--- A script ends with "return done(reply)", which writes the partition's state
--- back if it changed, and keeps the answer if the request has an id: sent again
--- because its answer was lost, it returns the first answer and does nothing.
+-- The arguments of the script itself begin with ARGV[2].
+-- costs    O(1)
+--
+-- A script ends with "return done(reply)". That writes the changed fields of the
+-- state, and keeps the answer if the request has an id. If the answer was lost
+-- and the caller sends the request again, the script returns the first answer
+-- and does nothing.
 
 local root, part = KEYS[1], KEYS[2]
 local call = redis.call
-local now, heard, announced, grace, keep, leave, presence, held, behind = struct.unpack('>I8I8I8I8I8I8BB', ARGV[1])
+local now, lastHeard, offlineWindow, grace, endedKept, logoutGrace, presenceEvents, clockHeld, behind =
+  struct.unpack('>I8I8I8I8I8I8BB', ARGV[1])
 local request = string.sub(ARGV[1], behind)
 
 local function key(name) return root .. ':' .. name end
 local function num(n) return string.format('%.0f', n) end
 
--- A request comes again within the timeout of a command, which is far shorter
--- than this.
-local answerKept = '60000'
+-- argumentsFrom returns the arguments of the script from a place on: a list.
+local function argumentsFrom(place)
+  local list = {}
+  for i = place, #ARGV do list[i - place + 1] = ARGV[i] end
+  return list
+end
 
 if request ~= '' then
   local before = call('GET', key('answer:' .. request))
   if before then return cmsgpack.unpack(before) end
 end
 
--- The state of the partition: its clock never runs backwards, stamp is the last
--- sign of life once the engine has been ticked, outages are the gaps between
--- stamps, silent is the second up to which silence has been announced, and quiet
--- the user of that second up to whom it has, events the place of the newest
--- event, cutoffs how many users have one, see session_cutoff.lua, large how many are, see
--- session_large.lua.
+-- The state of the partition, as docs/formats.md describes it. Its clock never
+-- runs backwards.
 local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'offlinebefore', 'lastevent', 'offlineuser', 'cutoffs', 'largeusers')
 local clock = tonumber(state[1]) or 0
 
@@ -47,105 +52,116 @@ local clock = tonumber(state[1]) or 0
 -- past Redis's own: a caller whose clock is ahead moves nothing there.
 local at = math.max(now, clock)
 local micros -- Redis's time, once it has been asked for
-if held == 1 then
+if clockHeld == 1 then
   local t = call('TIME')
   micros = t[1] * 1000000 + t[2]
   local limit = t[1] * 1000 + math.floor(t[2] / 1000) + 2000
   now, at = math.min(now, limit), math.min(at, limit)
 end
 local stamp = tonumber(state[2])
-local silent = tonumber(state[4]) or 0
+local offlineBefore = tonumber(state[4]) or 0
 local lastEvent = tonumber(state[5]) or 0
-local quiet = state[6] or ''
+local offlineUser = state[6] or ''
 local cutoffs = tonumber(state[7]) or 0
-local large = tonumber(state[8]) or 0
-local changed = {}
+local largeUsers = tonumber(state[8]) or 0
+local stateChanges = {}
 
-local function set(field, value) changed[field] = value end
+local function setState(field, value) stateChanges[field] = value end
 
+-- advance moves the partition's clock on. A script that changes something does so
+-- first.
 local function advance()
   if at > clock then
-    set('clock', num(at))
+    setState('clock', num(at))
     clock = at
   end
 end
 
+-- done ends a script: it writes the state, keeps the answer, and returns it. The answer
+-- is kept for a minute: the request comes again within the timeout of a command, which
+-- is far shorter.
 local function done(reply)
   local fields = {}
-  for field, value in pairs(changed) do
+  for field, value in pairs(stateChanges) do
     fields[#fields + 1] = field
     fields[#fields + 1] = value
   end
   if #fields > 0 then call('HSET', part, unpack(fields)) end
-  if request ~= '' then call('SET', key('answer:' .. request), cmsgpack.pack(reply), 'PX', answerKept) end
+  if request ~= '' then call('SET', key('answer:' .. request), cmsgpack.pack(reply), 'PX', 60000) end
   return reply
 end
 
 -- Outages: from their first instant to the end of their grace, in order. Those
--- whose graces touch are one, so that few are enough: one that does not touch a
--- later one decides about nobody who is alive any more. What cannot be written
--- now, because Redis refuses writes, is known to this script alone; the first one
--- that can write finds the same gap.
-local maxGap, keptOutages = 5000, 16
+-- whose graces touch are one, so that few are enough: an outage whose grace ends
+-- before the next one begins decides about nobody who is still alive.
 local outages = {}
-if state[3] then
-  for i = 1, #state[3], 16 do
-    local from, till = struct.unpack('>I8I8', state[3], i)
+
+do -- a script has room for 200 local names
+  local maxGap, keptOutages = 5000, 16
+  if state[3] then
+    for i = 1, #state[3], 16 do
+      local from, till = struct.unpack('>I8I8', state[3], i)
+      outages[#outages + 1] = {from, till}
+    end
+  end
+
+  -- trySet sets fields of the state at once. Redis may refuse writes just now: then
+  -- this script alone knows the outage, and the first script that can write finds
+  -- the same gap.
+  local function trySet(...)
+    redis.pcall('HSET', part, ...)
+  end
+
+  local function packOutages()
+    local out = {}
+    for i = math.max(1, #outages - keptOutages + 1), #outages do
+      out[#out + 1] = struct.pack('>I8I8', outages[i][1], outages[i][2])
+    end
+    return table.concat(out)
+  end
+
+  local function recordOutage(from, to)
+    local till = to + grace
+    while #outages > 0 and from < outages[#outages][2] do
+      local o = table.remove(outages)
+      from, till = math.min(from, o[1]), math.max(till, o[2])
+    end
     outages[#outages + 1] = {from, till}
   end
-end
 
-local function note(...)
-  redis.pcall('HSET', part, ...)
-end
-
-local function packOutages()
-  local out = {}
-  for i = math.max(1, #outages - keptOutages + 1), #outages do
-    out[#out + 1] = struct.pack('>I8I8', outages[i][1], outages[i][2])
+  -- repairClock sets the clock back that a wrong time had moved further ahead than
+  -- Redis's own may be. Until then the partition stood still: that counts as an
+  -- outage that is over. The upkeep looks for what else the wrong time left.
+  local function repairClock()
+    local kept = {}
+    for i = 1, #outages do
+      local o = outages[i]
+      if o[1] < at then kept[#kept + 1] = {o[1], math.min(o[2], at + grace)} end
+    end
+    outages = kept
+    if stamp then stamp = math.min(stamp, at) end
+    if offlineBefore > math.floor(at / 1000) then offlineBefore, offlineUser = math.floor(at / 1000), '' end
+    trySet('clock', num(at), 'offlinebefore', num(offlineBefore), 'offlineuser', offlineUser, 'outages', packOutages(), 'clockahead', num(clock))
+    if stamp then trySet('stamp', num(stamp)) end
+    clock = at
   end
-  return table.concat(out)
-end
 
-local function record(from, to)
-  local till = to + grace
-  while #outages > 0 and from < outages[#outages][2] do
-    local o = table.remove(outages)
-    from, till = math.min(from, o[1]), math.max(till, o[2])
-  end
-  outages[#outages + 1] = {from, till}
-end
-
--- ahead puts right what a clock left behind that was further ahead than any may
--- be: the time it was ahead is taken for an outage that is over.
-local function ahead()
-  local kept = {}
-  for i = 1, #outages do
-    local o = outages[i]
-    if o[1] < at then kept[#kept + 1] = {o[1], math.min(o[2], at + grace)} end
-  end
-  outages = kept
-  if stamp then stamp = math.min(stamp, at) end
-  if silent > math.floor(at / 1000) then silent, quiet = math.floor(at / 1000), '' end
-  note('clock', num(at), 'offlinebefore', num(silent), 'offlineuser', quiet, 'outages', packOutages(), 'clockahead', num(clock))
-  if stamp then note('stamp', num(stamp)) end
-  clock = at
-end
-
-if clock > at then ahead() end
-if stamp then
-  local last = math.max(stamp, math.min(heard, now))
-  if now - last > maxGap then
-    record(last, now)
-    stamp = now
-    redis.pcall('HINCRBY', part, 'outagecount', 1)
-    note('outages', packOutages(), 'stamp', num(now))
+  -- A clock that was too far ahead first, then the gap since the last sign of life.
+  if clock > at then repairClock() end
+  if stamp then
+    local last = math.max(stamp, math.min(lastHeard, now))
+    if now - last > maxGap then
+      recordOutage(last, now)
+      stamp = now
+      redis.pcall('HINCRBY', part, 'outagecount', 1)
+      trySet('outages', packOutages(), 'stamp', num(now))
+    end
   end
 end
 
--- extend moves a deadline that fell into an outage, or into the grace behind
--- it, to the end of the grace. It keeps the order of deadlines.
-local function extend(deadline)
+-- effectiveDeadline moves a deadline that fell into an outage, or into the grace
+-- behind it, to the end of the grace. It keeps the order of deadlines.
+local function effectiveDeadline(deadline)
   for i = 1, #outages do
     local o = outages[i]
     if o[1] < deadline and deadline < o[2] then deadline = o[2] end
@@ -153,10 +169,10 @@ local function extend(deadline)
   return deadline
 end
 
--- floor is the instant from which windows are measured: during the grace after
--- an outage, the instant the outage began. An idle deadline has passed at t
--- exactly if it is not after floor(t).
-local function floor(t)
+-- effectiveNow is the instant from which windows are measured: during the grace
+-- after an outage, the instant the outage began. An idle deadline has passed at t
+-- exactly if it is not after effectiveNow(t).
+local function effectiveNow(t)
   for i = #outages, 1, -1 do
     local o = outages[i]
     if o[1] <= t and t < o[2] then t = o[1] end
@@ -164,7 +180,7 @@ local function floor(t)
   return t
 end
 
--- since returns the first second that counts as online for a window.
-local function since(window)
-  return math.max(1, math.floor(floor(at) / 1000) - window)
+-- onlineSince returns the first second that counts as online for a window.
+local function onlineSince(window)
+  return math.max(1, math.floor(effectiveNow(at) / 1000) - window)
 end

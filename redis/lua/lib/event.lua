@@ -1,12 +1,14 @@
--- Events: see the streams log and pres.
+-- Events of the streams log and pres, and who is invisible. Gives emit, invisible,
+-- anyHidden, makeInvisible and makeVisible.
 
+-- As enginekit names them.
 local SESSION_STARTED, SESSION_ENDED, USER_ONLINE, USER_OFFLINE = 0, 1, 2, 3
 local USER_BANNED, USER_UNBANNED, USER_ERASED = 4, 5, 6
 local ARCHIVE_COMPLETED, ARCHIVE_FAILED = 7, 8
-local FOR_ALL, FOR_TRUTH, FOR_PUBLIC = 0, 1, 2
+local FOR_ALL, FOR_ADMIN, FOR_PUBLIC = 0, 1, 2
 
--- Invisible users stand in hidden with the score that they have among the seen, 0
--- for none.
+-- Invisible users stand in hidden with the score that they have in seen, 0 for
+-- none.
 local someHidden
 
 local function anyHidden()
@@ -28,8 +30,8 @@ local function makeVisible(user)
   someHidden = nil
 end
 
--- emit appends an event. Its place is the server's time in microseconds, made
--- unique and ascending over both streams of the partition.
+-- emit appends an event. Its place is Redis's time in microseconds, made unique
+-- and ascending over both streams of the partition.
 local function emit(stream, kind, user, opt)
   opt = opt or {}
   if not micros then
@@ -37,8 +39,8 @@ local function emit(stream, kind, user, opt)
     micros = t[1] * 1000000 + t[2]
   end
   lastEvent = math.max(lastEvent + 1, micros)
-  set('lastevent', num(lastEvent))
-  local audience = opt.audience or (user ~= '' and invisible(user) and FOR_TRUTH) or FOR_ALL
+  setState('lastevent', num(lastEvent))
+  local audience = opt.audience or (user ~= '' and invisible(user) and FOR_ADMIN) or FOR_ALL
   local sid, cause, reason, actor = opt.sid or '', opt.cause or '', opt.reason or '', opt.actor or ''
   call('XADD', key(stream), num(lastEvent) .. '-0', 'e', struct.pack('>BBI8Bc0Bc0Bc0I2c0Bc0',
     kind, audience, opt.at or at, #user, user, #sid, sid, #cause, cause, #reason, reason, #actor, actor))

@@ -1,4 +1,4 @@
--- Policies, for the scripts that apply one.
+-- Policies. Gives policyFor.
 
 local policyFor
 

@@ -1,46 +1,46 @@
--- Who was seen when, and what of it has been announced. Needs bytes.lua and
--- event.lua.
+-- Who was seen when, and what of it has been announced. Needs bytes.lua and event.lua.
+-- Gives isAnnounced, offlineAt, announceOffline, recordBeat, setGone and announceDue.
 --
--- Silence is announced by sweeps, in the order of last signs of life: up to the
--- second silent, and of that second up to the user quiet. Two kinds of users
--- stand apart:
+-- Sweeps announce users offline in the order of their last signs of life: all who were
+-- last seen before the second offlineBefore, and of that second those up to the user
+-- offlineUser. Two kinds of users stand apart:
 --
--- told     a set of users whose silence was announced before its turn
--- leaving  a zset of users who logged out, by the instant (ms) at which they are
---          announced offline unless they are heard before
+-- announced  a set of users who were announced offline before their turn
+-- loggedout  an order of users who logged out, by the instant (ms) at which they are
+--            announced offline unless they are seen before
 
--- isAnnounced reports whether the user stands as offline in the events. last is
--- when they were last seen, 0 for never, negative if gone.
+-- isAnnounced reports whether the events say that the user is offline. last is when they
+-- were last seen, 0 for never, negative if they are gone.
 local function isAnnounced(user, last)
-  if last < silent then return true end
-  if last == silent and quiet ~= '' and not isBefore(quiet, user) then return true end
+  if last < offlineBefore then return true end
+  if last == offlineBefore and offlineUser ~= '' and not isBefore(offlineUser, user) then return true end
   return call('SISMEMBER', key('announced'), user) == 1
 end
 
--- silentAt is the first second in which a user no longer counts, ms.
-local function silentAt(last) return extend((last + announced + 1) * 1000) end
+-- offlineAt is the first second in which a user no longer counts, ms.
+local function offlineAt(last) return effectiveDeadline((last + offlineWindow + 1) * 1000) end
 
--- announceSilence tells that a user fell silent.
-local function announceSilence(user, last) emit('pres', USER_OFFLINE, user, {at = silentAt(last)}) end
+-- announceOffline tells that a user's window has passed.
+local function announceOffline(user, last) emit('pres', USER_OFFLINE, user, {at = offlineAt(last)}) end
 
-local someLeave
+local someLoggedOut
 
--- leavingAt returns when one who logged out is announced offline; nil if they
--- are not on their way out.
-local function leavingAt(user)
-  if someLeave == nil then someLeave = call('EXISTS', key('loggedout')) == 1 end
-  return someLeave and tonumber(call('ZSCORE', key('loggedout'), user) or nil) or nil
+-- logoutDueAt returns when a user who logged out is announced offline; nil if they did
+-- not log out, or that has been told.
+local function logoutDueAt(user)
+  if someLoggedOut == nil then someLoggedOut = call('EXISTS', key('loggedout')) == 1 end
+  return someLoggedOut and tonumber(call('ZSCORE', key('loggedout'), user) or nil) or nil
 end
 
--- returns announces what became of a user who was offline and is heard again:
--- that they went, if it has not been told, and that they are back. One who logged
--- out and is heard within the grace never went.
-local function comesBack(user, last)
+-- announceReturn tells of a user who was offline and is seen again: that they went, if
+-- nobody has told it, and that they are back. If they logged out and are seen again
+-- within the grace, there is nothing to tell.
+local function announceReturn(user, last)
   if last > 0 then
-    if not isAnnounced(user, last) then announceSilence(user, last) end
+    if not isAnnounced(user, last) then announceOffline(user, last) end
     call('SREM', key('announced'), user)
   else
-    local due = leavingAt(user)
+    local due = logoutDueAt(user)
     if due then
       call('ZREM', key('loggedout'), user)
       if at < due then return end
@@ -50,34 +50,36 @@ local function comesBack(user, last)
   emit('pres', USER_ONLINE, user)
 end
 
--- hear is a sign of life of users, each named once.
-local function hear(users)
+-- recordBeat records a sign of life of users, each named once.
+local function recordBeat(users)
   local seen, sec = key('seen'), num(math.floor(at / 1000)) -- as text, which calls take as it is
   advance()
   local add = {}
   for i = 1, #users do
     add[2 * i - 1], add[2 * i] = sec, users[i]
   end
-  local line = since(announced)
-  local before = presence == 1 and call('ZMSCORE', seen, unpack(users))
+
+  -- Who was offline before this is announced behind it.
+  local line = onlineSince(offlineWindow)
+  local before = presenceEvents == 1 and call('ZMSCORE', seen, unpack(users))
   call('ZADD', seen, 'GT', unpack(add))
   if anyHidden() then call('ZADD', key('hidden'), 'XX', 'GT', unpack(add)) end
-  if presence == 0 then return end
+  if presenceEvents == 0 then return end
   for i = 1, #users do
     local last = tonumber(before[i] or 0)
-    if last < line or last < silent then comesBack(users[i], last) end
+    if last < line or last < offlineBefore then announceReturn(users[i], last) end
   end
 end
 
--- hide makes a user gone: offline until their next sign of life.
-local function hide(user, cause)
+-- setGone makes a user gone: offline until their next sign of life.
+local function setGone(user, cause)
   local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
   if last <= 0 then return end
-  if presence == 1 and not isAnnounced(user, last) then
-    if last < since(announced) then
-      announceSilence(user, last)
-    elseif cause == 'logout' and leave > 0 then
-      call('ZADD', key('loggedout'), num(math.min(at + leave, silentAt(last))), user)
+  if presenceEvents == 1 and not isAnnounced(user, last) then
+    if last < onlineSince(offlineWindow) then
+      announceOffline(user, last)
+    elseif cause == 'logout' and logoutGrace > 0 then
+      call('ZADD', key('loggedout'), num(math.min(at + logoutGrace, offlineAt(last))), user)
     else
       emit('pres', USER_OFFLINE, user)
     end
@@ -87,12 +89,12 @@ local function hide(user, cause)
   if anyHidden() then call('ZADD', key('hidden'), 'XX', -last, user) end
 end
 
--- settleUser announces what is due of one user, so that something else can be
--- announced behind it, and returns whether they stand as online then.
-local function settleUser(user)
-  if presence == 0 then return false end
+-- announceDue tells what is due of one user, so that something else can be told behind
+-- it. It returns whether they stand as online then.
+local function announceDue(user)
+  if presenceEvents == 0 then return false end
   local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
-  local due = leavingAt(user)
+  local due = logoutDueAt(user)
   if due then
     if at < due then return true end
     call('ZREM', key('loggedout'), user)
@@ -100,8 +102,8 @@ local function settleUser(user)
     return false
   end
   if last <= 0 or isAnnounced(user, last) then return false end
-  if last >= since(announced) then return true end
-  announceSilence(user, last)
+  if last >= onlineSince(offlineWindow) then return true end
+  announceOffline(user, last)
   call('SADD', key('announced'), user)
   return false
 end

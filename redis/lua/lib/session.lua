@@ -1,22 +1,29 @@
--- Sessions, their indexes and their ends. Needs event.lua.
+-- Sessions, their indexes and their ends. Needs event.lua and session_large.lua.
+--
+-- Gives, to read: unpackSession, readSession (an end may be noted), loadSession (live),
+-- findSession, sessionsOf, hasSession, deadline, liveReply and endedReply. To write:
+-- packSession, storeSession, placeSession, unplace, indexSession, hideSession,
+-- showSession and forgetToken. To end: endSession, endIfOverdue, endDueOf,
+-- endDueOfLarge and endDueSessions. Of cutoffs: readCutoff, cutoffOf and endBy. Of
+-- invisible users: areHidden and visibleOnly.
 
--- A session is a packed record: version, idle timeout and lifetime (ms), first
--- half of the token's hash, user, kind, app, device, device id, address, and a
--- rest that scripts do not look into. Its id begins with the time of the login.
--- One of version 2 came by an import with a deadline that had been put off, which
--- stands behind the rest: until its next touch it keeps that, and is among the
--- late ones, not among those of its idle timeout.
-local head = '>BI8I8c16Bc0Bc0Bc0Bc0Bc0Bc0'
+-- A session is a packed record: version, idle timeout and lifetime (ms), first half of
+-- the token's hash, user, kind, app, device, device id, address, and a rest that
+-- scripts do not look into. Its id begins with the time of the login. A record of
+-- version 2 came by an import and has a postponed idle deadline behind the rest. Until
+-- its next touch the session keeps that, and stands among the postponed ones, not among
+-- those of its idle timeout.
+local recordFormat = '>BI8I8c16Bc0Bc0Bc0Bc0Bc0Bc0'
 
-local function pack(s)
+local function packSession(s)
   local tail = s.postponed and struct.pack('>I8', s.postponed) or ''
-  return struct.pack(head, s.postponed and 2 or 1, s.idle, s.life, s.token, #s.user, s.user, #s.kind, s.kind, #s.app, s.app,
+  return struct.pack(recordFormat, s.postponed and 2 or 1, s.idle, s.life, s.token, #s.user, s.user, #s.kind, s.kind, #s.app, s.app,
     #s.device, s.device, #s.deviceID, s.deviceID, #s.ip, s.ip) .. s.rest .. tail
 end
 
-local function open(sid, blob)
+local function unpackSession(sid, blob)
   local s, place, version = {id = sid, blob = blob}, nil, nil
-  version, s.idle, s.life, s.token, s.user, s.kind, s.app, s.device, s.deviceID, s.ip, place = struct.unpack(head, blob)
+  version, s.idle, s.life, s.token, s.user, s.kind, s.app, s.device, s.deviceID, s.ip, place = struct.unpack(recordFormat, blob)
   s.rest = string.sub(blob, place)
   if version == 2 then
     s.postponed = struct.unpack('>I8', s.rest, #s.rest - 7)
@@ -26,30 +33,28 @@ local function open(sid, blob)
   return s
 end
 
--- Sessions of one idle timeout stand in one order. Past so many timeouts those of
--- others stand together, as the late ones do, and by deadline among the odd.
-local mostIdles = 64
-
-local function idleName(s) return (s.postponed and 'postponed') or (s.odd and 'other') or num(s.idle) end
+-- Sessions of one idle timeout stand in one order, by last sign of life. That is their
+-- order by deadline too. Sessions of further timeouts, past 64, stand together in the
+-- order other, and once more by deadline; so do those with a postponed deadline.
+local function idleName(s) return (s.postponed and 'postponed') or (s.otherIdle and 'other') or num(s.idle) end
 local function idleKey(s) return key('idle:' .. idleName(s)) end
 
--- read reads a session whose end has not been written; nil if there is none.
-local function read(sid)
+-- readSession reads a session whose end has not been written; nil if there is none.
+local function readSession(sid)
   local blob = call('GET', key('s:' .. sid))
   if not blob then return nil end
-  local s = open(sid, blob)
+  local s = unpackSession(sid, blob)
   s.seen = tonumber(call('ZSCORE', idleKey(s), sid) or nil)
   if not s.seen then
     s.seen = tonumber(call('ZSCORE', key('idle:other'), sid) or nil)
-    s.odd = s.seen ~= nil
+    s.otherIdle = s.seen ~= nil
     s.seen = s.seen or s.login
   end
   return s
 end
 
--- readCutoff reads what has ended of a user's sessions without having been
--- written, see session_cutoff.lua: the cutoffs, the earliest first, and how far they are
--- written.
+-- readCutoff reads the cutoffs of a user, the earliest first, and how far their ends
+-- are written: see session_cutoff.lua.
 local cutoffsOf = {}
 
 local function readCutoff(user)
@@ -79,27 +84,30 @@ local function cutoffOf(s)
   return nil
 end
 
--- load reads a session that has not been ended; nil if there is none.
-local function load(sid)
-  local s = read(sid)
+-- loadSession reads a session that has not ended, though it may be past its deadline;
+-- nil if there is none.
+local function loadSession(sid)
+  local s = readSession(sid)
   if s and cutoffOf(s) then return nil end
   return s
 end
 
--- deadline returns when a session ends by itself, and why.
+-- deadline returns when a session ends by itself, and why, and its idle deadline.
 local function deadline(s)
-  local expires = extend(math.max(s.seen + s.idle, s.postponed or 0))
+  local expires = effectiveDeadline(math.max(s.seen + s.idle, s.postponed or 0))
   if s.life > 0 and s.login + s.life <= expires then return s.login + s.life, 'lifetime', expires end
   return expires, 'expired', expires
 end
 
--- live is how a live session stands in a reply.
-local function live(s)
+-- liveReply is how a live session stands in a reply.
+local function liveReply(s)
   local _, _, expires = deadline(s)
   return {'live', s.id, s.blob, num(s.seen), num(expires)}
 end
 
-local function index(s, command)
+-- indexSession adds a session to the orders by kind, app, device and address (ZADD), or
+-- removes it from them (ZREM).
+local function indexSession(s, command)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then
       local name = 'by:' .. field .. ':' .. value
@@ -108,153 +116,167 @@ local function index(s, command)
   end
 end
 
--- Sessions of invisible users stand in the orders by login as all do, and once
--- more in those of their own, so that what the public is shown can be counted.
-local function veil(s)
+-- hideSession adds a session of an invisible user to the orders of those. It stays in
+-- the orders of all, so what the public is shown can be counted: all but the hidden.
+local function hideSession(s)
   call('ZADD', key('invisible:login'), s.login, s.id)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then call('ZADD', key('invisible:by:' .. field .. ':' .. value), s.login, s.id) end
   end
 end
 
-local function unveil(s)
+-- showSession removes it from them.
+local function showSession(s)
   if call('ZREM', key('invisible:login'), s.id) == 0 then return end
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then call('ZREM', key('invisible:by:' .. field .. ':' .. value), s.id) end
   end
 end
 
--- isVeiled tells for each of some sessions whether it is one of them.
-local function isVeiled(sids)
+-- areHidden tells for each of some sessions whether it is hidden: a table by place.
+local function areHidden(sids)
   local name = key('invisible:login')
   if #sids == 0 or call('EXISTS', name) == 0 then return {} end
   return call('ZMSCORE', name, unpack(sids))
 end
 
--- unveiled returns those of some sessions that are none of them.
-local function unveiled(sids)
-  local out, veiled = {}, isVeiled(sids)
+-- visibleOnly returns those of some sessions that are not hidden.
+local function visibleOnly(sids)
+  local out, hidden = {}, areHidden(sids)
   for i, sid in ipairs(sids) do
-    if not veiled[i] then out[#out + 1] = sid end
+    if not hidden[i] then out[#out + 1] = sid end
   end
   return out
 end
 
-local idlesKnown = {} -- timeouts that this script has entered
+-- placeSession makes a session stand in the order of its idle timeout, and among the
+-- absolute ends if it has one.
+local placeSession
 
--- enterIdle enters the timeout of a session, or makes it an odd one.
-local function enterIdle(s)
-  local name = idleName(s)
-  if idlesKnown[name] then return end
-  if call('SADD', key('idles'), name) == 1 and not (s.postponed or s.odd) and call('SCARD', key('idles')) > mostIdles then
-    call('SREM', key('idles'), name)
-    s.odd = true
-    return enterIdle(s)
+do
+  local mostTimeouts = 64
+  local isRegistered = {} -- timeouts that this script has registered
+
+  -- registerTimeout registers the timeout of a session, or puts it among the others.
+  local function registerTimeout(s)
+    local name = idleName(s)
+    if isRegistered[name] then return end
+    if call('SADD', key('idles'), name) == 1 and not (s.postponed or s.otherIdle) and call('SCARD', key('idles')) > mostTimeouts then
+      call('SREM', key('idles'), name)
+      s.otherIdle = true
+      return registerTimeout(s)
+    end
+    isRegistered[name] = true
   end
-  idlesKnown[name] = true
+
+  function placeSession(s)
+    registerTimeout(s)
+    call('ZADD', idleKey(s), s.seen, s.id)
+    if s.postponed then
+      call('ZADD', key('deadline:postponed'), s.postponed, s.id)
+    elseif s.otherIdle then
+      call('ZADD', key('deadline:other'), s.seen + s.idle, s.id)
+    end
+    if s.life > 0 then call('ZADD', key('ends'), s.login + s.life, s.id) else call('ZREM', key('ends'), s.id) end
+    if isLarge(s.user) then addToLargeOrders(s) end
+  end
 end
 
--- place makes a session stand in the order of signs of life, and among the
--- absolute ends.
-local function place(s)
-  enterIdle(s)
-  call('ZADD', idleKey(s), s.seen, s.id)
-  if s.postponed then
-    call('ZADD', key('deadline:postponed'), s.postponed, s.id)
-  elseif s.odd then
-    call('ZADD', key('deadline:other'), s.seen + s.idle, s.id)
-  end
-  if s.life > 0 then call('ZADD', key('ends'), s.login + s.life, s.id) else call('ZREM', key('ends'), s.id) end
-  if isLarge(s.user) then enlist(s) end
-end
-
--- displace takes a session out of the order of signs of life.
-local function displace(s)
+-- unplace removes a session from the order of its idle timeout.
+local function unplace(s)
   call('ZREM', idleKey(s), s.id)
   if s.postponed then call('ZREM', key('deadline:postponed'), s.id) end
-  if s.odd then call('ZREM', key('deadline:other'), s.id) end
+  if s.otherIdle then call('ZREM', key('deadline:other'), s.id) end
 end
 
--- enlarge makes a user large who has too many sessions to look at all of them.
-local function enlarge(user)
-  local mine = key('u:' .. user)
-  if isLarge(user) or call('ZCARD', mine) <= mostLooked then return end
-  largeKnown[user] = true
-  countLarge(1)
-  for _, sid in ipairs(call('ZRANGE', mine, 0, -1)) do
-    local s = read(sid)
-    if s then enlist(s) end
+-- storeSession stores a session that starts, with its indexes.
+local storeSession
+
+do
+  -- growLarge makes a user large who now has too many sessions to look at all of them.
+  local function growLarge(user)
+    local mine = key('u:' .. user)
+    if isLarge(user) or call('ZCARD', mine) <= mostLooked then return end
+    becomeLarge(user)
+    for _, sid in ipairs(call('ZRANGE', mine, 0, -1)) do
+      local s = readSession(sid)
+      if s then addToLargeOrders(s) end
+    end
   end
-end
 
--- store stores a session that begins, with its indexes.
-local function store(s)
-  call('SET', key('s:' .. s.id), s.blob)
-  call('SET', key('tok:' .. s.token), s.id)
-  call('ZADD', key('login'), s.login, s.id)
-  call('ZADD', key('u:' .. s.user), s.login, s.id)
-  if s.deviceID ~= '' then call('HSET', key('d:' .. s.user), s.deviceID, s.id) end
-  index(s, 'ZADD')
-  if invisible(s.user) then veil(s) end
-  place(s)
-  enlarge(s.user)
+  function storeSession(s)
+    call('SET', key('s:' .. s.id), s.blob)
+    call('SET', key('tok:' .. s.token), s.id)
+    call('ZADD', key('login'), s.login, s.id)
+    call('ZADD', key('u:' .. s.user), s.login, s.id)
+    if s.deviceID ~= '' then call('HSET', key('d:' .. s.user), s.deviceID, s.id) end
+    indexSession(s, 'ZADD')
+    if invisible(s.user) then hideSession(s) end
+    placeSession(s)
+    growLarge(s.user)
+  end
 end
 
 local function forgetToken(s) call('DEL', key('tok:' .. s.token)) end
 
--- packEnd packs what is remembered of the end of a session, bare of whose it was
--- if that was erased.
+-- packEnd packs what is kept of the end of a session: bare, without whose it was, if
+-- the user was erased.
 local function packEnd(s, t, cause, reason, actor, bare)
   local _, _, expires = deadline(s)
   local seen, blob = s.seen, s.blob
   if bare then
     seen, expires = s.login, 0
-    blob = pack({idle = 0, life = 0, token = s.token, user = '', kind = '', app = '', device = '', deviceID = '', ip = '', rest = struct.pack('>BI2B', 0, 0, 0)})
+    blob = packSession({idle = 0, life = 0, token = s.token, user = '', kind = '', app = '', device = '', deviceID = '', ip = '', rest = struct.pack('>BI2B', 0, 0, 0)})
   end
   return struct.pack('>I8I8I8Bc0I2c0Bc0', t, seen, expires, #cause, cause, #reason, reason, #actor, actor) .. blob
 end
 
--- remember keeps the end of a session, so that its client can be told.
-local function remember(s, t, cause, reason, actor, bare)
-  local left = keep - math.max(0, at - t)
-  if left <= 0 then
-    forgetToken(s)
-    return
+-- endSession ends a session: the end is kept for a while, everything else goes. If it
+-- is bare, nothing of it tells whose session it was.
+local endSession
+
+do
+  -- keepEnd keeps the end of a session, so that its client can be told.
+  local function keepEnd(s, t, cause, reason, actor, bare)
+    local left = endedKept - math.max(0, at - t)
+    if left <= 0 then
+      forgetToken(s)
+      return
+    end
+    call('SET', key('end:' .. s.id), packEnd(s, t, cause, reason, actor, bare), 'PX', left)
+    call('PEXPIRE', key('tok:' .. s.token), left)
+    if not bare then
+      local mine = key('e:' .. s.user)
+      call('ZADD', mine, t, s.id)
+      call('ZREMRANGEBYSCORE', mine, '-inf', at - endedKept)
+      call('PEXPIRE', mine, endedKept)
+    end
   end
-  call('SET', key('end:' .. s.id), packEnd(s, t, cause, reason, actor, bare), 'PX', left)
-  call('PEXPIRE', key('tok:' .. s.token), left)
-  if not bare then
-    local mine = key('e:' .. s.user)
-    call('ZADD', mine, t, s.id)
-    call('ZREMRANGEBYSCORE', mine, '-inf', at - keep)
-    call('PEXPIRE', mine, keep)
+
+  function endSession(s, t, cause, reason, actor, bare)
+    advance()
+    call('DEL', key('s:' .. s.id))
+    call('ZREM', key('login'), s.id)
+    unplace(s)
+    if s.life > 0 then call('ZREM', key('ends'), s.id) end
+    call('ZREM', key('u:' .. s.user), s.id)
+    removeFromLargeOrders(s)
+    if s.deviceID ~= '' and call('HGET', key('d:' .. s.user), s.deviceID) == s.id then call('HDEL', key('d:' .. s.user), s.deviceID) end
+    indexSession(s, 'ZREM')
+    showSession(s)
+    keepEnd(s, t, cause, reason or '', actor or '', bare)
+    emit('log', SESSION_ENDED, bare and '' or s.user, {
+      at = t, sid = s.id, cause = cause, reason = reason, actor = actor,
+      audience = bare and FOR_ALL or nil,
+    })
   end
 end
 
--- finish ends a session.
-local function finish(s, t, cause, reason, actor, bare)
-  advance()
-  call('DEL', key('s:' .. s.id))
-  call('ZREM', key('login'), s.id)
-  displace(s)
-  if s.life > 0 then call('ZREM', key('ends'), s.id) end
-  call('ZREM', key('u:' .. s.user), s.id)
-  delist(s)
-  if s.deviceID ~= '' and call('HGET', key('d:' .. s.user), s.deviceID) == s.id then call('HDEL', key('d:' .. s.user), s.deviceID) end
-  index(s, 'ZREM')
-  unveil(s)
-  remember(s, t, cause, reason or '', actor or '', bare)
-  emit('log', SESSION_ENDED, bare and '' or s.user, {
-    at = t, sid = s.id, cause = cause, reason = reason, actor = actor,
-    audience = bare and FOR_ALL or nil,
-  })
-end
-
--- overdue ends a session that is past its deadline; false if it is not.
-local function overdue(s)
+-- endIfOverdue ends a session that is past its deadline; false if it is not.
+local function endIfOverdue(s)
   local t, cause = deadline(s)
   if at < t then return false end
-  finish(s, t, cause)
+  endSession(s, t, cause)
   return true
 end
 
@@ -270,50 +292,54 @@ local function endOverdue(sessions)
     if a[2] ~= b[2] then return a[2] < b[2] end
     return a[4] < b[4]
   end)
-  for _, o in ipairs(over) do finish(o[1], o[2], o[3]) end
+  for _, o in ipairs(over) do endSession(o[1], o[2], o[3]) end
   return rest
 end
 
 -- sessionsOf returns a user's live sessions by login.
 local function sessionsOf(user)
   local out = {}
-  for _, sid in ipairs(call('ZRANGE', key('u:' .. user), 0, -1)) do out[#out + 1] = load(sid) end
+  for _, sid in ipairs(call('ZRANGE', key('u:' .. user), 0, -1)) do out[#out + 1] = loadSession(sid) end
   return endOverdue(out)
 end
 
--- anyDue reports whether any session of the partition is past its deadline.
-local function anyDue()
-  if call('ZCOUNT', key('ends'), '-inf', at) > 0 then return true end
-  local line = floor(at)
-  for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
-    local name, upTo = key('idle:' .. idle), line
-    if idle == 'postponed' or idle == 'other' then name = key('deadline:' .. idle) else upTo = line - idle end
-    if call('ZCOUNT', name, '-inf', upTo) > 0 then return true end
+-- endDueOf ends sessions of a user that are past their deadline, before an event of the
+-- user is told: events of one user come in the order in which they happened. Those of a
+-- user with very many sessions wait for the sweep.
+local endDueOf
+
+do
+  local budget = mostLooked -- sessions that one script looks at for that
+
+  -- anyDue reports whether any session of the partition is past its deadline.
+  local function anyDue()
+    if call('ZCOUNT', key('ends'), '-inf', at) > 0 then return true end
+    local line = effectiveNow(at)
+    for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
+      local name, upTo = key('idle:' .. idle), line
+      if idle == 'postponed' or idle == 'other' then name = key('deadline:' .. idle) else upTo = line - idle end
+      if call('ZCOUNT', name, '-inf', upTo) > 0 then return true end
+    end
+    return false
   end
-  return false
+
+  function endDueOf(user)
+    local n = call('ZCARD', key('u:' .. user))
+    if n == 0 or n > budget or not anyDue() then return end
+    budget = budget - n
+    sessionsOf(user)
+  end
 end
 
--- settleSessions ends what is past its deadline of a user, of whom an event is about
--- to be told: events of one user come in the order in which they happened. Who has
--- very many sessions waits for the sweep.
-local toSettle = mostLooked -- sessions that one script looks at for that
-
-local function settleSessions(user)
-  local n = call('ZCARD', key('u:' .. user))
-  if n == 0 or n > toSettle or not anyDue() then return end
-  toSettle = toSettle - n
-  sessionsOf(user)
-end
-
--- settleLarge does so for a large user, a few of them, and returns whether there may
--- be more.
-local function settleLarge(user, most)
+-- endDueOfLarge ends a few sessions of a large user that are past their deadline, and
+-- returns whether there may be more.
+local function endDueOfLarge(user, most)
   local sids, due, more = {}, {}, false
-  for order, upTo in pairs({ue = at, ui = floor(at)}) do
+  for order, upTo in pairs({ue = at, ui = effectiveNow(at)}) do
     local some = call('ZRANGEBYSCORE', key(order .. ':' .. user), '-inf', upTo, 'LIMIT', 0, most)
     if #some == most then more = true end
     for _, sid in ipairs(some) do
-      if not sids[sid] then due[#due + 1] = load(sid) end
+      if not sids[sid] then due[#due + 1] = loadSession(sid) end
       sids[sid] = true
     end
   end
@@ -321,74 +347,75 @@ local function settleLarge(user, most)
   return more
 end
 
--- anySession reports whether a user has a live session. It ends those past their
+-- hasSession reports whether a user has a live session. It ends those past their
 -- deadline that it meets.
-local function anySession(user)
+local function hasSession(user)
   local mine, rank = key('u:' .. user), 0
   for _ = 1, 20 do
     local sid = call('ZRANGE', mine, rank, rank)[1]
     if not sid then return false end
-    local s = load(sid)
+    local s = loadSession(sid)
     if not s then
       rank = rank + 1
-    elseif not overdue(s) then
+    elseif not endIfOverdue(s) then
       return true
     end
   end
   return true -- so many that a sweep will find out
 end
 
--- drain ends sessions that are past their deadline and returns how many it looked
--- at: budget at most, of all orders together.
-local function drain(budget)
-  local n, line = 0, floor(at)
-  local function take(order, upTo)
+-- endDueSessions ends sessions of the partition that are past their deadline, and
+-- returns how many it looked at: budget at most, of all orders together.
+local function endDueSessions(budget)
+  local n, line = 0, effectiveNow(at)
+  local function endIn(order, upTo)
     local sids = call('ZRANGEBYSCORE', order, '-inf', upTo, 'LIMIT', 0, budget - n)
     n = n + #sids
     for _, sid in ipairs(sids) do
-      local s = read(sid)
-      if not s then -- nothing is to stand here that cannot be taken away
+      local s = readSession(sid)
+      if not s then -- what has no session must not stand here for ever
         call('ZREM', order, sid)
-      elseif not cutoffOf(s) and not overdue(s) then
-        place(s)
+      elseif not cutoffOf(s) and not endIfOverdue(s) then
+        placeSession(s)
       end
     end
   end
-  take(key('ends'), at)
+  endIn(key('ends'), at)
   for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
     if n >= budget then return n end
     local name = key('idle:' .. idle)
-    if idle == 'postponed' or idle == 'other' then take(key('deadline:' .. idle), line) else take(name, line - idle) end
+    if idle == 'postponed' or idle == 'other' then endIn(key('deadline:' .. idle), line) else endIn(name, line - idle) end
     if call('EXISTS', name) == 0 then call('SREM', key('idles'), idle) end
   end
   return n
 end
 
--- find returns the id that a reference leads to; nil if it leads nowhere.
-local function find(ref)
+-- findSession returns the id that a reference leads to; nil if it leads nowhere.
+local function findSession(ref)
   if string.sub(ref, 1, 1) == 'T' then return call('GET', key('tok:' .. string.sub(ref, 2))) or nil end
   return string.sub(ref, 2)
 end
 
--- endBy returns how a session ended that a cutoff concerns: it may have been past
--- its deadline before.
+-- endBy returns how a session ended that has a cutoff: it may have been past its
+-- deadline before.
 local function endBy(s, c)
   local t, cause = deadline(s)
   if t <= c.at then return t, cause, '', '' end
   return c.at, c.cause, c.reason, c.actor
 end
 
--- ended returns what is remembered of a session that ended: {'ended', id, end}.
-local function ended(sid)
+-- endedReply returns what is kept of a session that ended: {'ended', id, end}, or
+-- {'unknown'}.
+local function endedReply(sid)
   local blob = call('GET', key('end:' .. sid))
   if not blob and cutoffs > 0 then
-    local s = read(sid)
+    local s = readSession(sid)
     local c = s and cutoffOf(s)
     if c then
       local t, cause, reason, actor = endBy(s, c)
       blob = packEnd(s, t, cause, reason, actor, c.bare)
     end
   end
-  if not blob or struct.unpack('>I8', blob) + keep <= at then return {'unknown'} end
+  if not blob or struct.unpack('>I8', blob) + endedKept <= at then return {'unknown'} end
   return {'ended', sid, blob}
 end

@@ -1,17 +1,27 @@
--- Ends of more sessions than one script may write. Needs presence.lua,
--- session.lua and session_visibility.lua. session.lua knows how a cutoff is read.
+-- Cutoffs: ends of more sessions than one script may write. Needs presence.lua,
+-- session.lua and session_visibility.lua. Gives cutOff, writeCutoff, drainCutoffs, tally
+-- and drainAll; session.lua gives readCutoff, cutoffOf and endBy.
 --
--- The problem: a kick of one user is atomic, a user may have any number of
--- sessions, and no script may take long.
+-- The problem: an end of all sessions of one user is atomic, a user may have any number
+-- of sessions, and no script may take long.
 --
--- 1. cutOff notes the end of all that it concerns, in constant time. From here on
---    no session of them is alive: load finds none, ended tells why and when. Who
---    has a cutoff cannot begin a session, so all sessions of the user are older.
--- 2. drainCutoffs writes the ends and their events, step by step, in the order of
---    logins: for the server that asked for the end; a list that needs exact
---    counts; a login or an erasure of the user; and every sweep, should all of
---    these have died. Each session is ended by one step, so it has one event.
+-- The invariant: every session a cutoff concerns has ended for whoever asks, written or
+-- not; and each session gets one end and one event.
+--
+-- 1. cutOff notes the end of all sessions it concerns, in constant time. From here on
+--    loadSession finds none of them, and endedReply tells why and when they ended. A
+--    user with a cutoff cannot start a session, so all their sessions are older.
+-- 2. drainCutoffs writes the ends and their events step by step, in the order of logins.
 -- 3. With the last of them the cutoff goes.
+--
+-- Steps 2 and 3 are done by the server that asked for the end; a list that needs exact
+-- counts; a login or an erasure of the user; and every sweep.
+--
+-- | the server dies after | what the next one finds |
+-- | --- | --- |
+-- | 1 | all have ended, none is written. The next sweep, list or login writes them |
+-- | a part of 2 | the cursor in the cutoff says which ones are written |
+-- | 3 | nothing is left to do |
 
 local function saveCutoff(user, list, cursor)
   local packed = {struct.pack('>Bc0', #cursor, cursor)}
@@ -23,13 +33,14 @@ local function saveCutoff(user, list, cursor)
   cutoffsOf[user] = nil
 end
 
+-- countCutoffs changes how many users have a cutoff.
 local function countCutoffs(by)
   cutoffs = cutoffs + by
-  set('cutoffs', num(cutoffs))
+  setState('cutoffs', num(cutoffs))
 end
 
--- A tally tells the server that asked for ends how far they are written: how many
--- users are left, how many sessions ended, and the ids of the first hundred.
+-- tally adds to what a request is told of its ends, and returns it: how many users are
+-- left, how many sessions ended, and the ids of the first hundred.
 local function tally(id, users, ids)
   local name = key('tally:' .. id)
   local before = call('GET', name)
@@ -57,7 +68,7 @@ local function cutOff(user, c)
   list[#list + 1] = c
   saveCutoff(user, list, '')
   tally(request, 1, {})
-  if c.device == '' and c.except == '' and not c.bare then hide(user, c.cause) end
+  if c.device == '' and c.except == '' and not c.bare then setGone(user, c.cause) end
 end
 
 -- writeCutoff writes up to budget ends of one user and returns how many sessions
@@ -68,11 +79,11 @@ local function writeCutoff(user, budget)
   local rank = cursor ~= '' and rankBehind(mine, false, num(struct.unpack('>I6', cursor)), cursor) or 0
   local sids = call('ZRANGE', mine, rank, rank + budget - 1)
   for _, sid in ipairs(sids) do
-    local s = read(sid)
+    local s = readSession(sid)
     local c = s and cutoffOf(s)
     if c then
       local t, cause, reason, actor = endBy(s, c)
-      finish(s, t, cause, reason, actor, c.bare)
+      endSession(s, t, cause, reason, actor, c.bare)
       ended[c.id] = ended[c.id] or {}
       table.insert(ended[c.id], sid)
     else
@@ -91,11 +102,11 @@ local function writeCutoff(user, budget)
   for _, c in ipairs(list) do tally(c.id, -1, {}) end
   local last = list[#list]
   local heardAt = tonumber(call('ZSCORE', key('seen'), user) or 0)
-  if not last.bare and call('ZCARD', mine) == 0 and heardAt <= math.floor(last.at / 1000) then hide(user, last.cause) end
+  if not last.bare and call('ZCARD', mine) == 0 and heardAt <= math.floor(last.at / 1000) then setGone(user, last.cause) end
   return #sids
 end
 
--- drainCutoffs does so for whoever has waited longest, and returns how many
+-- drainCutoffs writes ends of the users who have waited longest, and returns how many
 -- sessions it looked at.
 local function drainCutoffs(budget)
   local n = 0
@@ -107,11 +118,12 @@ local function drainCutoffs(budget)
   return n
 end
 
--- drainDue writes such ends, has sessions follow users who turned invisible, then
--- ends what is past its deadline.
-local function drainDue(budget)
+-- drainAll writes the ends of cutoffs, has sessions follow users who turned invisible,
+-- then ends sessions past their deadline. It returns how many sessions it looked at: the
+-- budget, if there may be more.
+local function drainAll(budget)
   local n = drainCutoffs(budget)
-  if n < budget then n = n + drainVeils(budget - n) end
+  if n < budget then n = n + drainVisibility(budget - n) end
   if n >= budget then return n end
-  return n + drain(budget - n)
+  return n + endDueSessions(budget - n)
 end

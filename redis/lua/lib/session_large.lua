@@ -1,35 +1,51 @@
--- Users with more sessions than one script looks at. Needs env.lua; session.lua
--- has their sessions enter these orders and leave them.
+-- Users with more sessions than one script looks at. Gives mostLooked, isLarge, ofClass,
+-- becomeLarge, addToLargeOrders and removeFromLargeOrders; session.lua calls them.
 --
--- Such a user is large, until the last of these sessions has ended. Each session of
--- a large user stands in further orders, so that a login finds who is due and who
--- has to make room without a look at all:
+-- The problem: a login has to find which sessions are past their deadline and which ones
+-- have to make room, and must not look at all of thousands.
+--
+-- A user who has had more than mostLooked sessions is large until the last session has
+-- ended. Each session of a large user stands in further orders:
 --
 -- us:<user>          by last sign of life
--- ui:<user>          by the deadline that idleness gives, before outages extend it
+-- ui:<user>          by idle deadline, before outages postpone it
 -- ue:<user>          by absolute end
--- ul:<class>:<user>  of a device class, by login; the class stands behind its length
--- uc:<class>:<user>  of a device class, by last sign of life
+-- ul:<n>:<device>:<user>  of a device class, which has n bytes, by login
+-- uc:<n>:<device>:<user>  of a device class, by last sign of life
 
 local mostLooked = 64 -- sessions of a user that one script looks at
 
-local largeKnown = {}
+local isLarge, becomeLarge, becomeSmall
 
-local function isLarge(user)
-  if large == 0 then return false end
-  if largeKnown[user] == nil then largeKnown[user] = call('EXISTS', key('us:' .. user)) == 1 end
-  return largeKnown[user]
+do
+  local known = {} -- user -> whether they are large
+
+  local function countLarge(by)
+    largeUsers = largeUsers + by
+    setState('largeusers', num(largeUsers))
+  end
+
+  function isLarge(user)
+    if largeUsers == 0 then return false end
+    if known[user] == nil then known[user] = call('EXISTS', key('us:' .. user)) == 1 end
+    return known[user]
+  end
+
+  function becomeLarge(user)
+    known[user] = true
+    countLarge(1)
+  end
+
+  function becomeSmall(user)
+    known[user] = false
+    countLarge(-1)
+  end
 end
 
 local function ofClass(order, class, user) return key(order .. ':' .. #class .. ':' .. class .. ':' .. user) end
 
-local function countLarge(by)
-  large = large + by
-  set('largeusers', num(large))
-end
-
--- enlist makes a session of a large user stand in these orders.
-local function enlist(s)
+-- addToLargeOrders adds a session of a large user to these orders.
+local function addToLargeOrders(s)
   call('ZADD', key('us:' .. s.user), s.seen, s.id)
   call('ZADD', key('ui:' .. s.user), math.max(s.seen + s.idle, s.postponed or 0), s.id)
   if s.life > 0 then call('ZADD', key('ue:' .. s.user), s.login + s.life, s.id) else call('ZREM', key('ue:' .. s.user), s.id) end
@@ -37,14 +53,11 @@ local function enlist(s)
   call('ZADD', ofClass('uc', s.device, s.user), s.seen, s.id)
 end
 
--- delist takes a session that ended out of them.
-local function delist(s)
+-- removeFromLargeOrders removes a session that ended from them.
+local function removeFromLargeOrders(s)
   if not isLarge(s.user) then return end
   for _, order in ipairs({key('us:' .. s.user), key('ui:' .. s.user), key('ue:' .. s.user), ofClass('ul', s.device, s.user), ofClass('uc', s.device, s.user)}) do
     call('ZREM', order, s.id)
   end
-  if call('EXISTS', key('us:' .. s.user)) == 0 then
-    largeKnown[s.user] = false
-    countLarge(-1)
-  end
+  if call('EXISTS', key('us:' .. s.user)) == 0 then becomeSmall(s.user) end
 end

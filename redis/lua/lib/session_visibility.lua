@@ -1,17 +1,21 @@
--- The sessions of users who turned invisible, or visible again. Needs session.lua.
+-- The sessions of users who turned invisible, or visible again. Needs session.lua. Gives
+-- updateVisibility and drainVisibility.
 --
--- A user may have any number of sessions, so these follow step by step: veils has
--- the users of whom some are left, and the field veil of their record the session
--- that was the last to follow. Lists write what is left before they answer.
+-- A user may have any number of sessions, so they follow step by step. The order
+-- visibility has the users with sessions left, and the field visibility of a user's
+-- record the session that was the last to follow. Lists write what is left before they
+-- answer.
 
-local function veilSome(user, budget)
+-- updateVisibility has sessions of a user follow, budget at most, and returns whether
+-- some are left.
+local function updateVisibility(user, budget)
   local mine, name = key('u:' .. user), key('user:' .. user)
   local cursor, hidden, rank = call('HGET', name, 'visibility') or '', invisible(user), 0
   if cursor ~= '' then rank = rankBehind(mine, false, num(struct.unpack('>I6', cursor)), cursor) end
   local sids = call('ZRANGE', mine, rank, rank + budget - 1)
   for _, sid in ipairs(sids) do
-    local s = read(sid)
-    if s and hidden then veil(s) elseif s then unveil(s) end
+    local s = readSession(sid)
+    if s and hidden then hideSession(s) elseif s then showSession(s) end
   end
   if #sids == budget then
     call('ZADD', key('visibility'), num(at), user)
@@ -23,14 +27,14 @@ local function veilSome(user, budget)
   return false
 end
 
--- drainVeils does so for whoever is left, and returns how many sessions it looked
--- at, about.
-local function drainVeils(budget)
+-- drainVisibility does so for all users with sessions left, until it has looked at
+-- about as many sessions as the budget says. It returns how many.
+local function drainVisibility(budget)
   local n = 0
   while n < budget do
     local user = call('ZRANGE', key('visibility'), 0, 0)[1]
     if not user then return n end
-    veilSome(user, budget)
+    updateVisibility(user, budget)
     n = n + budget
   end
   return n
