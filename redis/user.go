@@ -114,24 +114,41 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 	return unpackUser(user, reply, invisible == 1), nil
 }
 
-// Unban implements [rollcall.Users].
+// Unban implements [rollcall.Users]. A ban of an erased user that came from another engine
+// may hold in several partitions. The one in the user's own partition goes last: if Unban
+// is cut short before, the ban is still listed and can be lifted again.
 func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollcall.BanKey) (bool, error) {
-	msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.userUnban, user, string(key[:])))
+	home := e.partOf(user)
+	msg, err := e.one(ctx, at.UnixMilli(), plain(func() rueidis.Completed {
+		return e.client.B().Hexists().Key(e.of(home, "bans")).Field(string(key[:])).Build()
+	}))
 	if err != nil {
+		return false, err
+	}
+	if there, err := msg.AsInt64(); err != nil || there == 0 {
+		return false, err
+	}
+
+	if err := e.liftCopies(ctx, at.UnixMilli(), home, key); err != nil {
+		return false, err
+	}
+	if msg, err = e.confirmed(ctx, at.UnixMilli(), in(home, &e.scripts.userUnban, user, string(key[:]))); err != nil {
 		return false, err
 	}
 	e.news.wake()
 	n, err := msg.AsInt64()
-	if err != nil || n == 0 {
-		return false, err
-	}
-	return true, e.liftEverywhere(ctx, at.UnixMilli(), key)
+	return n == 1, err
 }
 
-// liftEverywhere removes a ban from the other partitions: one of an erased user
-// that came from another engine may hold in several.
-func (e *Engine) liftEverywhere(ctx context.Context, now int64, key rollcall.BanKey) error {
-	_, err := e.everywhere(ctx, now, &e.scripts.userUnban, "", string(key[:]))
+// liftCopies removes a ban from all partitions but one.
+func (e *Engine) liftCopies(ctx context.Context, now int64, home int, key rollcall.BanKey) error {
+	var calls []call
+	for p := range e.keyPrefixes {
+		if p != home {
+			calls = append(calls, in(p, &e.scripts.userUnban, "", string(key[:])))
+		}
+	}
+	_, err := e.do(ctx, now, calls...)
 	return err
 }
 
