@@ -14,6 +14,37 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// Calls, and answers that are lost.
+//
+// The problem: a connection may break after a command was sent, a master may die before it
+// answers, and a slot may move to another server. Then nobody knows whether the command was
+// carried out.
+//
+// The invariant: a command that returns no error was carried out once.
+//
+// Every call has an outcome, and is sent again until the timeout if that allows it:
+//
+// | outcome | what happened | what the engine does |
+// | --- | --- | --- |
+// | failed | Redis refused it, and would again | returns the error |
+// | refused | Redis did not carry it out: it loads its data, has no quorum, or moves the slot | sends it again |
+// | noScript | the server does not know the script | gives it the scripts, sends it again |
+// | lost | no answer: it was carried out or not | sends it again, unless the call says otherwise |
+//
+// What a script that was carried out finds the second time:
+//
+// | script | the second run |
+// | --- | --- |
+// | keeps its answer (script.keeps) | the first answer, under the id of the request: see done in env.lua |
+// | a login with a retry key | the session of the first, under that key |
+// | a login without one | is not sent again: the caller hears that the answer was lost |
+// | any other | does nothing that the first run has not done |
+//
+// Moved slots: all keys of a partition share a slot. While the slot moves, some of its keys
+// are on one server and some on the other, and a script must not run on half of them. So
+// each script declares two keys, one of which never exists: both servers miss a key then,
+// and refuse with TRYAGAIN. The client follows MOVED and ASK by itself.
+
 // call is one command on its way: a script in a partition, or anything else
 // that goes to one slot.
 type call struct {

@@ -8,23 +8,28 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Redis does one command after the other, so whoever sends it much at once keeps
-// all others waiting, and in the end itself: a command far down the line is past
-// its time before it is begun. So a command of the port that takes much work is
-// sent in rounds. How large they are is learned from the time they take, and no
-// more than flowRounds are under way.
+// Redis does one command after the other. A server that sends it very much at once keeps
+// all others waiting, and in the end itself: a command far back in the line is past its
+// time before Redis begins it. So a large command of the port is sent in rounds, at most
+// flowRounds of them at a time.
 //
-// A round has the timeout to itself. If it passes though Redis has answered someone
-// within twice that time, Redis is busy and not away: what was not answered is sent
+// How large a round is follows from how long rounds take: one that took longer than
+// flowSlow halves the next, one that took less than flowQuick doubles it. So flowSlow is
+// the bound that we set on a round, but for the first one on a Redis that has become
+// slower. As Redis carries out all that it has read of a connection before it serves
+// another, others may wait as long as that for each round.
+//
+// A round has the timeout to itself. If it passes although Redis has answered someone
+// within twice that time, Redis is busy and has not died: what was not answered is sent
 // again, half of it first.
 
 const (
 	flowFew    = 2_000 // arguments of scripts that are sent at once, whatever they cost
-	flowLeast  = 500   // bounds of the arguments of a round
+	flowLeast  = 500   // the least arguments of a round
 	flowMost   = 40_000
 	flowRounds = 2
-	flowSlow   = 100 * time.Millisecond // a round that took longer is followed by smaller ones
-	flowQuick  = 30 * time.Millisecond  // one that took less by larger ones
+	flowSlow   = 100 * time.Millisecond // a round that took longer makes the next one smaller
+	flowQuick  = 30 * time.Millisecond  // one that took less makes it larger
 )
 
 // flow is what is known of how quick Redis is.

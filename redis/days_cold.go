@@ -17,10 +17,13 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// Each partition notes which days left it, in the step in which they leave. So a
-// question that meets none of them needs no archive, on whatever server they
-// left. What the archive says of them decides: a day that it does not list has
-// come back, and the note is forgotten.
+// Days read back from the archive. Each partition notes which days were offloaded from it
+// (days_offload.go). A question that meets no such day needs no archive. The archive's list
+// decides: a day that it does not list has been restored, and the note is forgotten.
+//
+// What was read back is kept in memory, month by month, with the field archiveChange that
+// each partition had before the read. A partition whose field is later has changed marks
+// that may be in the archive: the month is read again.
 
 // coldCacheBytes is the memory that marks read back from the archive may take.
 const coldCacheBytes = 256 << 20

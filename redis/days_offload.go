@@ -16,6 +16,34 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
+// Offloading a day.
+//
+// The problem: old days move to the archive, a database that shares no transaction with
+// Redis. Marks may change meanwhile, and any server may be asked about any day.
+//
+// The invariant: each mark is in Redis or in the archive, at every instant. If it may be in
+// the archive, the archive lists its day. Where both have a mark it counts once, as sets
+// are united.
+//
+//	1 the archive's runner copies the dirty maps: ListDirty lists them, ClearDirty takes
+//	  those as archived that are still as they were copied
+//	2 FinalizeFigures caches the figures that count the days
+//	3 the archive copies what is dirty once more, and lists the days as offloaded. From
+//	  here on every question about them asks the archive too, if a partition says so
+//	4 Offload removes the day from each partition, in one step for each: unless one of its
+//	  users is dirty, archive_offload.lua notes who has marks in the archive, removes the
+//	  set, and notes the day in the hash offloaded with a stamp
+//
+// Restoring goes the other way: Restore adds the marks, the archive counts and stops to
+// list the days, and the next question forgets the partitions' notes (days_cold.go).
+//
+// | the runner dies after | what the next one finds |
+// | --- | --- |
+// | a part of 1 | fewer dirty maps. It copies the others |
+// | 2 | cached figures, which a change of a mark makes stale as always |
+// | 3 | days that are listed and still here. Questions unite both; the next run offloads them |
+// | a part of 4 | the day in some partitions, a note in the others. The next run offloads the rest |
+
 var _ rollcall.Locator = (*Engine)(nil)
 
 // dirtyPlace is where a walk of the changed maps stands: they come by

@@ -14,9 +14,35 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// A tail over streams.
+//
+// The problem: each partition has two streams of events, and a sorted set of those that an
+// erasure redacted. The place of an event is a time of Redis in microseconds, unique and
+// ascending in its partition alone. Servers write at the same time. So a partition may get
+// an event with a place that is before one of another partition which the reader has
+// already.
+//
+// The invariant: a reader gets the events of each partition in order, none of them twice,
+// and leaves none out without [rollcall.ErrEventsGone].
+//
+//	1 find the reader's position: a place in each partition. This server remembers it by
+//	  the last event it delivered. If it does not, the reader begins the overlap earlier
+//	  in all partitions but that of the last event
+//	2 ask which partitions have more, and what they no longer keep (event_news.go). What
+//	  the reader has not read must not be among the latter
+//	3 read up to limit events of each stream. The edge is the place up to which no
+//	  partition can have more: a stream that returned limit events ends there
+//	4 deliver up to the edge, ordered by place, then partition, and move the position
+//	5 remember the position under the last event
+//
+// | what dies | what the reader gets |
+// | --- | --- |
+// | its server, after any step | from another server the same again, and what lies in the overlap may come twice |
+// | a master, before its replica had the latest events | the next events have later places, as places go by time: nothing is passed over but what was lost |
+
 const (
 	// overlap is how far back a reader begins who is not known here: what other
-	// servers wrote about then may have come in behind the reader's last event.
+	// servers wrote at that time may have come in behind the reader's last event.
 	overlap = 5 * time.Second
 	// keptTails bounds the readers that are known.
 	keptTails = 1024

@@ -15,29 +15,41 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// An edge is kept twice: in the list of the user it goes from, which is the
-// truth, and as a reverse edge in the partition of the friend, which erasure goes
-// by. The two partitions share no step, so the order of steps keeps the one rule:
-// where there is an edge there is its reverse edge.
+// Edges and reverse edges.
+//
+// The problem: an edge is kept twice. It stands in the list of the user it goes from, which
+// decides, and as a reverse edge in the partition of the friend: an erasure of the friend
+// finds it there. No script sees both partitions.
+//
+// The invariant: where there is an edge there is its reverse edge. Where there is a reverse
+// edge without an edge, x:<user> has a note of it.
 //
 //	adding    1 x:<user> notes that a reverse edge may stand without its edge
 //	            (friend_note_change.lua); the step has a stamp
 //	          2 the reverse edge is written, with the stamp (friend_reverse_add.lua)
-//	          3 the edge is written, unless reverse edges of the user were given
-//	            up since the stamp: then all begins anew (friend_add.lua, friend_swap.lua)
-//	removing  1 the edge goes, and x:<user> notes the reverse edge (friend_remove.lua);
-//	            from a list that is replaced it goes as one is added (friend_swap.lua)
-//	pruning   1 later, the reverse edges of x:<user> without an edge are given
-//	            up, and notes of edges that stand are forgotten: the step has a
-//	            stamp too, the fence (friend_find_leftover.lua)
-//	          2 those older than that are removed (friend_reverse_remove.lua)
+//	          3 the edge is written, unless reverse edges of the user were given up
+//	            since the stamp: then all begins anew (friend_add.lua, friend_swap.lua)
+//	removing  1 the edge goes, and x:<user> notes the reverse edge (friend_remove.lua).
+//	            If a whole list is replaced, edges go as others are added (friend_swap.lua)
+//	pruning   1 later, the reverse edges of x:<user> without an edge are given up, and
+//	            notes of edges that stand are forgotten: the step has a stamp too, the
+//	            fence (friend_find_leftover.lua)
+//	          2 reverse edges older than the fence are removed (friend_reverse_remove.lua)
 //	          3 x:<user> forgets them (friend_forget_leftover.lua)
 //
-// So of adding and pruning at one time, either the fence lies behind the stamp of
-// the adding, whose step 3 is refused, or the stamp lies behind the fence, and
-// step 2 of pruning leaves its reverse edge alone. An erasure of a friend is
-// pruning at once. Whatever is cut short leaves its note in x:<user>, by which the
-// next tick, or the erasure of the user, finds the reverse edge.
+// If adding and pruning meet, one of two things holds. Either the fence is later than the
+// stamp of adding: then step 3 of adding is refused. Or the stamp is later than the fence:
+// then step 2 of pruning leaves the reverse edge alone. An erasure of a friend prunes at
+// once.
+//
+// | the server dies after | what the next one finds |
+// | --- | --- |
+// | adding 1, 2 | no edge, perhaps a reverse edge, and a note. Pruning removes both |
+// | adding 3 | all is done |
+// | removing 1 | no edge, a reverse edge and a note. Pruning removes both |
+// | pruning 1, 2 | a note whose reverse edge may be gone. The next pruning does all again |
+//
+// The next tick, or the erasure of the user, finds the notes.
 
 // Steps of changes to lists of friends.
 const (

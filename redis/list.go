@@ -14,15 +14,40 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// Budgets of a list.
+// A list over partitions.
+//
+// The problem: sessions are spread over partitions, one script reads one partition, and a
+// page stands in one order over all of them. Its total is to be exact.
+//
+// The invariant: each partition counts and reads in one step, after it has ended what is
+// due there. So the total is exact: for each partition at one instant.
+//
+//	1 every partition ends what is due. If that is more than a few sessions, it is worked
+//	  off first (upkeep_due.go), and the partition is asked again
+//	2 it counts its sessions, and returns the first ones behind the cursor
+//	3 these are merged here. A partition of which nothing is left is asked for more,
+//	  twice as many each time
+//	4 the records of the page are read. A session that has ended since is left out of the
+//	  page and of the total
+//
+// There are three ways to do steps 2 and 3:
+//
+//	login order, one index at most   list_page.lua and loginMerge. To a deep page nobody
+//	                                 walks: list_cut.go finds it by counting
+//	last sign of life                list_by_seen.lua and seenMerge (list_seen.go)
+//	anything else                    list_candidates.go: it gathers what meets the
+//	                                 conditions, and sorts it then
+//
+// A cursor is a place in the order, so a page goes on behind a session that has ended. A
+// list changes nothing but to end what was due: if the server dies, nothing is left to do.
+
+// Bounds of a list.
 const (
-	maxCandidates = 100_000 // sessions a filter without an index looks at
-	shallow       = 1000    // items a page is walked to; deeper ones are counted to
+	maxCandidates = 100_000 // sessions that a filter without an index looks at
+	shallow       = 1000    // sessions that a page is walked to; to a deeper page they are counted
 )
 
-// List implements [rollcall.Sessions]. A list in login order that needs one
-// index at most is a merge of ranges, and a deep page of it is found by
-// counting. What meets several conditions is found first and put in order then.
+// List implements [rollcall.Sessions].
 func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery) (rollcall.Page[rollcall.Session], error) {
 	l := &listing{e: e, at: at, q: &q, low: 0, high: math.MaxInt64 >> 12}
 	if !q.Filter.LoginAfter.IsZero() {

@@ -12,23 +12,35 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// An erasure takes many scripts, of several partitions, and its server may die between
-// any two. So it begins with a note (user_note_erasure.lua), and whoever holds the note
-// can go on with it:
+// An erasure in steps.
 //
-//	1 the edges of those who name the user go, then the user's own
+// The problem: an erasure takes many scripts, in several partitions, and its server may die
+// between any two. A login with the same id makes a new user, of whom nothing may go.
+//
+// The invariant: as long as anything of the user is left, a note of the erasure stands in
+// the user's partition. Until the user is gone, no login of the id succeeds.
+//
+//	0 the note is written (user_note_erasure.lua)
+//	1 edges to the user go from the lists of others, then the user's own list goes
 //	  (friend_list_namers.lua, friend_remove.lua, friend_remove_all.lua)
-//	2 sessions that ended are forgotten; if more than endStep live, all end at once;
-//	  then the user, with all that is left, goes in one atomic step (user_erase.lua). The
-//	  note says from there on which events may still name them
+//	2 sessions that ended are forgotten. If more than endStep live, all end at once by a
+//	  cutoff. Then the user, with all that is left, goes in one atomic step
+//	  (user_erase.lua). The note says from here on which events may still name them
 //	3 these events are redacted, and with the last of them the note goes
 //	  (event_redact.lua)
 //
-// That is the server that was asked, one that is asked to erase the same user or to
-// begin a session of theirs, and the upkeep (user_erase_upkeep.go): any of them at once.
-// Steps 1 and 2 look at the note in the script that takes something away, so nobody
-// takes anything from a user who came after. Lists of friends lie in other partitions
-// than the note: see dropFromFriendLists.
+// Anybody may go on with a note, also several servers at once: the one that was asked; one
+// that is asked to erase the same user, or to start a session of theirs; and the upkeep
+// (user_erase_upkeep.go), once nobody has gone on for some seconds. The scripts of steps 1
+// and 2 look at the note before they remove anything, so none removes anything of a user
+// who came after. Lists of friends lie in other partitions than the note: see
+// dropFromFriendLists.
+//
+// | the server dies after | what the next one finds |
+// | --- | --- |
+// | step 0, or a part of step 1 | the note and the user, who is online as before, with fewer friends. It begins with step 1 |
+// | a part of step 2 | the note and the user, without some ended sessions, or with all ended. It goes on with step 1, which has nothing to do |
+// | step 2, or a part of step 3 | the longer note and no user. It goes on with the events from the places in the note; a login succeeds |
 
 // Steps of an erasure.
 const (
