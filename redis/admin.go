@@ -22,7 +22,7 @@ func (e *Engine) PutKey(ctx context.Context, k rollcall.APIKey) error {
 	if err != nil {
 		return err
 	}
-	msg, err := e.one(ctx, 0, at(e.key("keys"), &e.scripts.apikeyPut,
+	msg, err := e.one(ctx, 0, keyCall(e.key("keys"), &e.scripts.apikeyPut,
 		hex.EncodeToString(k.Hash[:]), string(blob), fmt.Sprint(rollcall.MaxAPIKeys)))
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func unpackKey(blob string) (rollcall.APIKey, error) {
 
 // Key implements [rollcall.Admin].
 func (e *Engine) Key(ctx context.Context, hash rollcall.KeyHash) (rollcall.APIKey, error) {
-	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+	msg, err := e.one(ctx, 0, plainCall(func() rueidis.Completed {
 		return e.client.B().Hget().Key(e.key("keys")).Field(hex.EncodeToString(hash[:])).Build()
 	}))
 	if err != nil {
@@ -58,7 +58,7 @@ func (e *Engine) Key(ctx context.Context, hash rollcall.KeyHash) (rollcall.APIKe
 
 // Keys implements [rollcall.Admin].
 func (e *Engine) Keys(ctx context.Context) ([]rollcall.APIKey, error) {
-	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed { return e.client.B().Hvals().Key(e.key("keys")).Build() }))
+	msg, err := e.one(ctx, 0, plainCall(func() rueidis.Completed { return e.client.B().Hvals().Key(e.key("keys")).Build() }))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (e *Engine) DeleteKey(ctx context.Context, id string) error {
 	if i < 0 {
 		return rollcall.NotFound("API key")
 	}
-	_, err = e.one(ctx, 0, plain(func() rueidis.Completed {
+	_, err = e.one(ctx, 0, plainCall(func() rueidis.Completed {
 		return e.client.B().Hdel().Key(e.key("keys")).Field(hex.EncodeToString(keys[i].Hash[:])).Build()
 	}))
 	return err
@@ -111,20 +111,20 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 	for p := range e.keyPrefixes {
 		b := e.client.B
 		calls = append(calls,
-			plain(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "seen")).Build() }),
-			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "num")).Build() }),
-			plain(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "login")).Build() }),
-			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "bans")).Build() }),
-			plain(func() rueidis.Completed {
+			plainCall(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "seen")).Build() }),
+			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "num")).Build() }),
+			plainCall(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "login")).Build() }),
+			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "bans")).Build() }),
+			plainCall(func() rueidis.Completed {
 				return b().Hmget().Key(e.of(p, "part")).Field("edges", "outagecount").Build()
 			}),
-			plain(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "names")).Build() }))
+			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "names")).Build() }))
 	}
 	out, err := e.do(ctx, 0, calls...)
 	if err != nil {
 		return st, err
 	}
-	hidden, err := e.leftOut(ctx, v)
+	hidden, err := e.hiddenCounts(ctx, v)
 	if err != nil {
 		return st, err
 	}
@@ -153,14 +153,14 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 	return st, err
 }
 
-// leftOut counts in each partition the last-seen times and the sessions of
+// hiddenCounts counts in each partition the last-seen times and the sessions of
 // invisible users, as far as the viewer is not told of them.
-func (e *Engine) leftOut(ctx context.Context, v rollcall.Viewer) ([][2]int64, error) {
+func (e *Engine) hiddenCounts(ctx context.Context, v rollcall.Viewer) ([][2]int64, error) {
 	counts := make([][2]int64, len(e.keyPrefixes))
 	if v == rollcall.ViewerAdmin {
 		return counts, nil
 	}
-	out, err := e.everywhere(ctx, 0, &e.scripts.presenceHidden)
+	out, err := e.inAllParts(ctx, 0, &e.scripts.presenceHidden)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (e *Engine) memory(ctx context.Context, st *rollcall.Stats) error {
 	for address, node := range e.client.Nodes() {
 		info, err := node.Do(ctx, node.B().Info().Section("memory").Build()).ToString()
 		if err != nil {
-			return failure(err)
+			return errorOf(err)
 		}
 		for line := range strings.Lines(info) {
 			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); ok {

@@ -56,24 +56,26 @@ type call struct {
 	// id names the request to a script that keeps its answer, so that it can be
 	// sent again without being carried out twice.
 	id string
-	// once says that the command must not be sent again when it is not known
+	// noRepeat says that the command must not be sent again when it is not known
 	// whether it was carried out.
-	once bool
+	noRepeat bool
 }
 
 // writes reports whether an answer proves that the partition takes writes.
 func (c *call) writes() bool { return c.script != nil && c.script.writes }
 
-// in is a script of a partition.
-func in(part int, s *script, args ...string) call { return call{script: s, part: part, args: args} }
+// partCall is a script of a partition.
+func partCall(part int, s *script, args ...string) call {
+	return call{script: s, part: part, args: args}
+}
 
-// at is a script of a key of its own.
-func at(key string, s *script, args ...string) call {
+// keyCall is a script of a key of its own.
+func keyCall(key string, s *script, args ...string) call {
 	return call{script: s, part: -1, key: key, args: args}
 }
 
-// plain is a command of Redis that may be repeated.
-func plain(build func() rueidis.Completed) call { return call{part: -1, plain: build} }
+// plainCall is a command of Redis that may be repeated.
+func plainCall(build func() rueidis.Completed) call { return call{part: -1, plain: build} }
 
 func backoff(attempt int) time.Duration {
 	d := min(5*time.Millisecond<<min(attempt, 6), 250*time.Millisecond)
@@ -93,9 +95,9 @@ func (e *Engine) command(c *call, now int64) rueidis.Completed {
 	return b.Numkeys(2).Key(e.keyPrefixes[c.part], e.states[c.part]).Arg(e.env(c.part, now) + c.id).Arg(c.args...).Build()
 }
 
-// name gives a call an id if its script keeps its answer. All attempts at the
+// nameRequest gives a call an id if its script keeps its answer. All attempts at the
 // call bear the same.
-func (e *Engine) name(c *call) {
+func (e *Engine) nameRequest(c *call) {
 	if c.script != nil && c.script.keeps && c.id == "" {
 		var p packer
 		p.b = append(p.b, e.server[:]...)
@@ -109,21 +111,21 @@ func (e *Engine) name(c *call) {
 // of the calls; with an error, those of calls that were answered may be there, the
 // others are empty.
 func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.RedisMessage, error) {
-	if err := e.open(); err != nil || len(calls) == 0 {
+	if err := e.checkOpen(); err != nil || len(calls) == 0 {
 		return nil, err
 	}
 	for i := range calls {
-		e.name(&calls[i])
+		e.nameRequest(&calls[i])
 	}
-	if isMuch(calls) {
-		return e.doMuch(ctx, now, calls)
+	if isLarge(calls) {
+		return e.doInRounds(ctx, now, calls)
 	}
-	return e.carryOut(ctx, now, calls, false)
+	return e.sendUntilAnswered(ctx, now, calls, false)
 }
 
-// carryOut carries out calls that are sent together. A patient caller's are sent
+// sendUntilAnswered carries out calls that are sent together. A patient caller's are sent
 // again after the timeout too, as long as Redis answers others.
-func (e *Engine) carryOut(ctx context.Context, now int64, calls []call, patient bool) ([]rueidis.RedisMessage, error) {
+func (e *Engine) sendUntilAnswered(ctx context.Context, now int64, calls []call, patient bool) ([]rueidis.RedisMessage, error) {
 	out := make([]rueidis.RedisMessage, len(calls))
 	left := make([]int, len(calls))
 	for i := range left {
@@ -151,7 +153,7 @@ func (e *Engine) withinTimeout(ctx context.Context, now int64, calls []call, lef
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		var err error
-		if left, err = e.try(ctx, now, calls, left, out); err != nil || len(left) == 0 {
+		if left, err = e.sendOnce(ctx, now, calls, left, out); err != nil || len(left) == 0 {
 			return left, err
 		}
 		if err := pause(ctx, backoff(attempt)); err != nil {
@@ -173,9 +175,9 @@ func (e *Engine) one(ctx context.Context, now int64, c call) (rueidis.RedisMessa
 	return out[0], nil
 }
 
-// try sends those calls that are left and returns those that are to be sent
+// sendOnce sends those calls that are left and returns those that are to be sent
 // again. With an error it returns them only if the time is up.
-func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, out []rueidis.RedisMessage) ([]int, error) {
+func (e *Engine) sendOnce(ctx context.Context, now int64, calls []call, left []int, out []rueidis.RedisMessage) ([]int, error) {
 	commands := make(rueidis.Commands, len(left))
 	for i, c := range left {
 		commands[i] = e.command(&calls[c], now)
@@ -189,19 +191,19 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 		if err == nil || rueidis.IsRedisNil(err) {
 			out[c] = msg
 			e.flow.answered()
-			e.life.heard(calls[c].part, now, calls[c].writes())
-			e.news.note(&calls[c])
+			e.life.noteAnswer(calls[c].part, now, calls[c].writes())
+			e.news.noteCommand(&calls[c])
 			continue
 		}
-		what := judge(err)
+		what := outcomeOf(err)
 		missing = missing || what == noScript
-		e.life.failed(calls[c].part, err, what)
-		if what == failed || (what == lost && calls[c].once) {
-			hard = cmp.Or(hard, failure(err)) // what was answered behind it counts
+		e.life.noteFailure(calls[c].part, err, what)
+		if what == failed || (what == lost && calls[c].noRepeat) {
+			hard = cmp.Or(hard, errorOf(err)) // what was answered behind it counts
 			continue
 		}
 		if ctx.Err() != nil && late == nil {
-			late = failure(err)
+			late = errorOf(err)
 		}
 		again = append(again, c)
 	}
@@ -210,7 +212,7 @@ func (e *Engine) try(ctx context.Context, now int64, calls []call, left []int, o
 	}
 	if missing && late == nil {
 		switch err := e.loadScripts(ctx); {
-		case err != nil && judge(err) == failed:
+		case err != nil && outcomeOf(err) == failed:
 			return nil, err // and would be so the next time
 		case err != nil && ctx.Err() != nil:
 			late = err
@@ -236,8 +238,8 @@ const (
 	noScript                // not carried out: the server does not know the script
 )
 
-// judge tells what an error means.
-func judge(err error) outcome {
+// outcomeOf tells what an error means.
+func outcomeOf(err error) outcome {
 	var re *rueidis.RedisError
 	if !errors.As(err, &re) {
 		return lost
@@ -270,8 +272,8 @@ func refusesWrites(err error) bool {
 	}
 }
 
-// failure gives an error of Redis the form that callers know.
-func failure(err error) error {
+// errorOf gives an error of Redis the form that callers know.
+func errorOf(err error) error {
 	var re *rueidis.RedisError
 	if !errors.As(err, &re) {
 		return unavailable(err)
@@ -309,25 +311,25 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// confirmed carries out a call and, if Options.Wait says so, waits until that
+// oneConfirmed carries out a call and, if Options.Wait says so, waits until that
 // many replicas have it. It takes a connection of its own, as it is the
 // connection's writes that Redis waits for.
-func (e *Engine) confirmed(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
+func (e *Engine) oneConfirmed(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
 	if e.opts.Wait == 0 {
 		return e.one(ctx, now, c)
 	}
-	if err := e.open(); err != nil {
+	if err := e.checkOpen(); err != nil {
 		return rueidis.RedisMessage{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
 	var out rueidis.RedisMessage
-	e.name(&c)
+	e.nameRequest(&c)
 	for attempt := 0; ; attempt++ {
 		var again bool
 		err := e.client.Dedicated(func(conn rueidis.DedicatedClient) error {
 			var err error
-			out, again, err = e.confirm(ctx, conn, now, &c)
+			out, again, err = e.sendConfirmed(ctx, conn, now, &c)
 			return err
 		})
 		if err != nil || !again {
@@ -339,32 +341,32 @@ func (e *Engine) confirmed(ctx context.Context, now int64, c call) (rueidis.Redi
 	}
 }
 
-func (e *Engine) confirm(ctx context.Context, conn rueidis.DedicatedClient, now int64, c *call) (out rueidis.RedisMessage, again bool, err error) {
+func (e *Engine) sendConfirmed(ctx context.Context, conn rueidis.DedicatedClient, now int64, c *call) (out rueidis.RedisMessage, again bool, err error) {
 	out, err = conn.Do(ctx, e.command(c, now)).ToMessage()
 	if err != nil && !rueidis.IsRedisNil(err) {
-		switch what := judge(err); {
+		switch what := outcomeOf(err); {
 		case what == noScript:
 			return out, true, e.loadScripts(ctx)
 		case what == refused && ctx.Err() == nil:
-			e.life.failed(c.part, err, what)
+			e.life.noteFailure(c.part, err, what)
 			return out, true, nil
-		case what == lost && !c.once && ctx.Err() == nil:
-			e.life.failed(c.part, err, what)
+		case what == lost && !c.noRepeat && ctx.Err() == nil:
+			e.life.noteFailure(c.part, err, what)
 			return out, true, nil
 		default:
-			e.life.failed(c.part, err, what)
-			return out, false, failure(err)
+			e.life.noteFailure(c.part, err, what)
+			return out, false, errorOf(err)
 		}
 	}
-	e.life.heard(c.part, now, c.writes())
-	e.news.note(c)
+	e.life.noteAnswer(c.part, now, c.writes())
+	e.news.noteCommand(c)
 	left := e.opts.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left = max(time.Until(deadline)-50*time.Millisecond, time.Millisecond)
 	}
 	n, err := conn.Do(ctx, conn.B().Wait().Numreplicas(int64(e.opts.Wait)).Timeout(left.Milliseconds()).Build()).AsInt64()
 	if err != nil {
-		return out, false, failure(err)
+		return out, false, errorOf(err)
 	}
 	if n < int64(e.opts.Wait) {
 		return out, false, &rollcall.Error{

@@ -56,8 +56,8 @@ func (f *flow) silent(d time.Duration) bool {
 
 func weight(c *call) int { return 1 + len(c.args) }
 
-// isMuch reports whether calls are to be sent in rounds.
-func isMuch(calls []call) bool {
+// isLarge reports whether calls are to be sent in rounds.
+func isLarge(calls []call) bool {
 	n := 0
 	for i := range calls {
 		n += weight(&calls[i])
@@ -86,11 +86,11 @@ func (f *flow) took(d time.Duration) {
 	}
 }
 
-// doMuch carries out calls in rounds.
-func (e *Engine) doMuch(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
+// doInRounds carries out calls in rounds.
+func (e *Engine) doInRounds(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
 	out := make([]rueidis.RedisMessage, len(calls))
 	for done := 0; done < len(calls); {
-		some, err := e.oneRound(ctx, now, calls[done:])
+		some, err := e.doRound(ctx, now, calls[done:])
 		done += copy(out[done:], some)
 		if err != nil {
 			return out, err
@@ -99,16 +99,16 @@ func (e *Engine) doMuch(ctx context.Context, now int64, calls []call) ([]rueidis
 	return out, nil
 }
 
-// oneRound carries out the first of some calls, as many as make a round, once
+// doRound carries out the first of some calls, as many as make a round, once
 // there is room for it.
-func (e *Engine) oneRound(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
+func (e *Engine) doRound(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
 	if err := e.enterFlow(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { <-e.flow.slots }()
 	some := calls[:e.flow.round(calls)]
 	began := time.Now()
-	out, err := e.carryOut(ctx, now, some, true)
+	out, err := e.sendUntilAnswered(ctx, now, some, true)
 	e.flow.took(time.Since(began))
 	return out, err
 }
@@ -124,7 +124,7 @@ func (e *Engine) enterFlow(ctx context.Context) error {
 		case <-ctx.Done():
 			return unavailable(ctx.Err())
 		case <-e.stop:
-			return e.open()
+			return e.checkOpen()
 		case <-patience.C:
 			if e.flow.silent(2 * e.opts.Timeout) {
 				return unavailable(context.DeadlineExceeded)

@@ -13,27 +13,27 @@ import (
 // Nor is one alive that answers questions and refuses writes, as Redis does
 // without memory, disk or replicas: nobody can be heard there.
 type heartbeat struct {
-	latest  atomic.Int64   // of any partition, ms
-	silent  []atomic.Int64 // of those that failed since, when they were last heard; 0 for the others
-	wrote   []atomic.Int64 // when each last took a write
-	refuses []atomic.Bool  // those that refused one since
+	latest        atomic.Int64   // of any partition, ms
+	lastHeard     []atomic.Int64 // of those that failed since, when they were last heard; 0 for the others
+	wrote         []atomic.Int64 // when each last took a write
+	refusesWrites []atomic.Bool  // those that refused one since
 }
 
 func newHeartbeat(partitions int) heartbeat {
 	return heartbeat{
-		silent: make([]atomic.Int64, partitions), wrote: make([]atomic.Int64, partitions), refuses: make([]atomic.Bool, partitions),
+		lastHeard: make([]atomic.Int64, partitions), wrote: make([]atomic.Int64, partitions), refusesWrites: make([]atomic.Bool, partitions),
 	}
 }
 
-// heard notes an answer to a command of the time now, which was a write or not.
-func (l *heartbeat) heard(part int, now int64, write bool) {
+// noteAnswer notes an answer to a command of the time now, which was a write or not.
+func (l *heartbeat) noteAnswer(part int, now int64, write bool) {
 	if part < 0 {
 		return
 	}
-	l.silent[part].Store(0)
+	l.lastHeard[part].Store(0)
 	if write {
 		l.wrote[part].Store(now)
-		l.refuses[part].Store(false)
+		l.refusesWrites[part].Store(false)
 	}
 	for {
 		latest := l.latest.Load()
@@ -43,37 +43,37 @@ func (l *heartbeat) heard(part int, now int64, write bool) {
 	}
 }
 
-// missed notes that a partition did not answer.
-func (l *heartbeat) missed(part int) {
+// noteMissed notes that a partition did not answer.
+func (l *heartbeat) noteMissed(part int) {
 	if part >= 0 {
-		l.silent[part].CompareAndSwap(0, max(1, l.latest.Load()))
+		l.lastHeard[part].CompareAndSwap(0, max(1, l.latest.Load()))
 	}
 }
 
-// failed notes what a command failed with.
-func (l *heartbeat) failed(part int, err error, what outcome) {
+// noteFailure notes what a command failed with.
+func (l *heartbeat) noteFailure(part int, err error, what outcome) {
 	switch {
 	case refusesWrites(err):
-		l.refused(part)
+		l.noteRefusal(part)
 	case what == lost || what == refused:
-		l.missed(part)
+		l.noteMissed(part)
 	}
 }
 
-// refused notes that a partition refused a write.
-func (l *heartbeat) refused(part int) {
+// noteRefusal notes that a partition refused a write.
+func (l *heartbeat) noteRefusal(part int) {
 	if part >= 0 {
-		l.refuses[part].Store(true)
+		l.refusesWrites[part].Store(true)
 	}
 }
 
-// of returns when a partition was last alive.
-func (l *heartbeat) of(part int) int64 {
+// lastAlive returns when a partition was last alive.
+func (l *heartbeat) lastAlive(part int) int64 {
 	at := l.latest.Load()
-	if silent := l.silent[part].Load(); silent != 0 {
+	if silent := l.lastHeard[part].Load(); silent != 0 {
 		at = silent
 	}
-	if l.refuses[part].Load() {
+	if l.refusesWrites[part].Load() {
 		at = min(at, l.wrote[part].Load())
 	}
 	return at
@@ -83,13 +83,13 @@ func (l *heartbeat) of(part int) int64 {
 func (e *Engine) env(part int, now int64) string {
 	var p packer
 	p.u64(uint64(max(0, now)))
-	p.u64(uint64(max(0, e.life.of(part))))
+	p.u64(uint64(max(0, e.life.lastAlive(part))))
 	p.b = append(p.b, e.setup...)
 	return p.text()
 }
 
-// settle makes the part of env that does not change.
-func (e *Engine) settle(s rollcall.Settings) {
+// packSetup makes the part of env that does not change.
+func (e *Engine) packSetup(s rollcall.Settings) {
 	var p packer
 	p.u64(uint64(int64((s.Window + s.OfflineGrace).Seconds())))
 	p.u64(uint64(s.RestartGrace.Milliseconds()))

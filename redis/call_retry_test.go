@@ -145,7 +145,7 @@ func TestACommandWhoseAnswerIsLostAnswersAsTheFirstTime(t *testing.T) {
 			err := e.Erase(ctx, now, "erased", rollcall.BanKey{2})
 			return count(rollcall.UserErased, ""), err
 		}, 2},
-		{"a dossier", func() (any, error) {
+		{"a snapshot", func() (any, error) {
 			return nil, e.Import(ctx, now, []rollcall.UserSnapshot{{User: "moved", Name: "Moved"}})
 		}, nil},
 		{"a run of the archive", func() (any, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // How often the clock is compared with Redis's, and how far off this machine
@@ -135,8 +136,7 @@ func offsetOf(ctx context.Context, node rueidis.Client) (offset time.Duration, e
 
 // keepTime measures now and then, until the engine closes.
 func (e *Engine) keepTime() {
-	ctx, cancel := e.until()
-	defer cancel()
+	ctx := e.lifetime
 	tick := time.NewTicker(measureEvery)
 	defer tick.Stop()
 	for {
@@ -179,7 +179,37 @@ func (e *Engine) clockError() error {
 	}
 }
 
-// until is a context that ends when the engine closes.
-func (e *Engine) until() (context.Context, context.CancelFunc) {
-	return context.WithCancel(stopping{done: e.stop})
+// latest returns the latest time that a partition has seen.
+func (e *Engine) latest(ctx context.Context) (time.Time, error) {
+	calls := make([]call, len(e.keyPrefixes))
+	for p := range calls {
+		calls[p] = plainCall(func() rueidis.Completed {
+			return e.client.B().Hmget().Key(e.states[p]).Field("clock", "stamp").Build()
+		})
+	}
+	out, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return time.Time{}, err
+	}
+	latest := int64(0)
+	for _, msg := range out {
+		fields, err := msg.ToArray()
+		if err != nil {
+			return time.Time{}, damaged("the state of a partition")
+		}
+		for i := range fields {
+			at, _ := fields[i].AsInt64() // nil if there was none yet
+			latest = max(latest, at)
+		}
+	}
+	return enginekit.TimeOrZero(latest), nil
+}
+
+// checkAhead refuses data that knows a time far ahead of the clock.
+func (e *Engine) checkAhead(ctx context.Context, now time.Time) error {
+	latest, err := e.latest(ctx)
+	if err != nil {
+		return err
+	}
+	return rollcall.CheckAhead(latest, now)
 }

@@ -34,7 +34,7 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 	if err := e.knowKinds(ctx, at.UnixMilli(), kinds...); err != nil {
 		return 0, 0, err
 	}
-	err = e.eachMark(ctx, at, in(0, &e.scripts.daysMark), marks, func(_ []int, msg rueidis.RedisMessage) error {
+	err = e.eachMark(ctx, at, partCall(0, &e.scripts.daysMark), marks, func(_ []int, msg rueidis.RedisMessage) error {
 		n, err := msg.AsIntSlice()
 		if err != nil || len(n) != 2 {
 			return damaged("a count")
@@ -45,14 +45,13 @@ func (e *Engine) Mark(ctx context.Context, at time.Time, marks []rollcall.Mark) 
 	return marked, already, err
 }
 
-// Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
-// gets another first day, for which the archive is asked if they have marks
-// there.
+// Unmark implements [rollcall.Attendance]. A user who loses the mark of their first day
+// gets another first day. If they have marks in the archive, that is asked for it.
 func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) ([]bool, error) {
 	taken := make([]bool, len(marks))
-	var rest []*unmarking
-	err := e.eachMark(ctx, at, in(0, &e.scripts.daysUnmark, "", "0"), marks, func(some []int, msg rueidis.RedisMessage) error {
-		u := &unmarking{places: some, taken: taken}
+	var rest []*unmarkBatch
+	err := e.eachMark(ctx, at, partCall(0, &e.scripts.daysUnmark, "", "0"), marks, func(some []int, msg rueidis.RedisMessage) error {
+		u := &unmarkBatch{places: some, taken: taken}
 		for _, i := range some {
 			u.marks = append(u.marks, marks[i])
 		}
@@ -73,24 +72,24 @@ func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark
 	return taken, err
 }
 
-// unmarking takes marks of one partition back.
-type unmarking struct {
-	marks  []rollcall.Mark
-	done   int   // that many of them have been
-	places []int // of the marks among all, and whether each was there
-	taken  []bool
-	cold   string
-	users  map[string]bool // of whom the archive has to be asked
+// unmarkBatch is marks of one partition that are to be removed.
+type unmarkBatch struct {
+	marks         []rollcall.Mark
+	done          int   // that many of them have been
+	places        []int // of the marks among all, and whether each was there
+	taken         []bool
+	archiveChange string
+	users         map[string]bool // of whom the archive has to be asked
 }
 
 // read reads what days_unmark.lua answers.
-func (u *unmarking) read(msg rueidis.RedisMessage) error {
+func (u *unmarkBatch) read(msg rueidis.RedisMessage) error {
 	reply, err := msg.AsStrSlice()
 	if err != nil || len(reply) < 2 {
 		return damaged("an answer about marks")
 	}
 	if reply[0] == "0" {
-		u.cold = reply[1]
+		u.archiveChange = reply[1]
 		if u.users == nil {
 			u.users = make(map[string]bool)
 		}
@@ -109,9 +108,9 @@ func (u *unmarking) read(msg rueidis.RedisMessage) error {
 	return nil
 }
 
-// unmarkRest goes on until all is done, having asked the archive for what has to be
-// known.
-func (e *Engine) unmarkRest(ctx context.Context, at time.Time, u *unmarking) error {
+// unmarkRest removes the rest of a batch. It asks the archive for the first days that the
+// script has to know.
+func (e *Engine) unmarkRest(ctx context.Context, at time.Time, u *unmarkBatch) error {
 	for u.done < len(u.marks) {
 		var archived []string
 		var err error
@@ -120,11 +119,11 @@ func (e *Engine) unmarkRest(ctx context.Context, at time.Time, u *unmarking) err
 				return err
 			}
 		}
-		args := append([]string{u.cold, strconv.Itoa(len(archived) / 3)}, archived...)
+		args := append([]string{u.archiveChange, strconv.Itoa(len(archived) / 3)}, archived...)
 		for _, m := range u.marks[u.done:] {
 			args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
 		}
-		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(u.marks[0].User), &e.scripts.daysUnmark, args...))
+		msg, err := e.one(ctx, at.UnixMilli(), partCall(e.partOf(u.marks[0].User), &e.scripts.daysUnmark, args...))
 		if err != nil {
 			return err
 		}
@@ -135,10 +134,10 @@ func (e *Engine) unmarkRest(ctx context.Context, at time.Time, u *unmarking) err
 	return nil
 }
 
-// archivedFirsts appends, for days_unmark.lua, the first days that the archive has of
-// a user but for some marks: by kind, and of all kinds.
+// archivedFirsts appends, for days_unmark.lua, the first days that the archive has of a
+// user, by kind and of all kinds. The marks that are being removed do not count.
 func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, but []rollcall.Mark) ([]string, error) {
-	departed, err := e.offloadedDays(ctx, true)
+	offloaded, err := e.offloadedDays(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, b
 	for _, row := range rows {
 		for _, day := range row.Month.Days(row.Days) {
 			gone := slices.ContainsFunc(but, func(m rollcall.Mark) bool { return m.User == user && m.Day == day && m.Kind == row.Kind })
-			if gone || !departed[enginekit.KindDay{Kind: row.Kind, Day: day}] {
+			if gone || !offloaded[enginekit.KindDay{Kind: row.Kind, Day: day}] {
 				continue
 			}
 			for _, kind := range []string{row.Kind, ""} {
@@ -169,8 +168,7 @@ func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, b
 	return to, nil
 }
 
-// eachMark runs a script that takes marks, in bounded steps, and hands on what
-// it says.
+// eachMark runs a script on marks, in bounded steps, and calls each with what it returns.
 func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rollcall.Mark, each func(some []int, msg rueidis.RedisMessage) error) error {
 	parts, places := e.byPart(len(marks), func(i int) int { return e.partOf(marks[i].User) })
 	var calls []call
@@ -186,7 +184,7 @@ func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rol
 				m := &marks[i]
 				args = append(args, m.User, m.Kind, strconv.Itoa(int(m.Day)))
 			}
-			calls, which = append(calls, in(p, c.script, args...)), append(which, some)
+			calls, which = append(calls, partCall(p, c.script, args...)), append(which, some)
 		}
 	}
 	messages, err := e.do(ctx, at.UnixMilli(), calls...)
@@ -201,12 +199,12 @@ func (e *Engine) eachMark(ctx context.Context, at time.Time, c call, marks []rol
 	return nil
 }
 
-// attendedStep is about how many days of a user one script looks at.
-const attendedStep = 1000
+// daysOfUserStep is about how many days of a user one script looks at.
+const daysOfUserStep = 1000
 
 // Days implements [rollcall.Attendance].
 func (e *Engine) Days(ctx context.Context, user, kind string, r rollcall.DayRange) ([]rollcall.Day, error) {
-	days, err := e.attended(ctx, user, kind, r)
+	days, err := e.daysOfUser(ctx, user, kind, r)
 	var out []rollcall.Day
 	for _, d := range days {
 		out = append(out, d.Day)
@@ -215,10 +213,10 @@ func (e *Engine) Days(ctx context.Context, user, kind string, r rollcall.DayRang
 	return slices.Compact(out), err
 }
 
-// attended returns the days of a user here, by kind.
-func (e *Engine) attended(ctx context.Context, user, kind string, r rollcall.DayRange) (out []enginekit.KindDay, err error) {
+// daysOfUser returns the days with a mark of a user that Redis holds, by kind.
+func (e *Engine) daysOfUser(ctx context.Context, user, kind string, r rollcall.DayRange) (out []enginekit.KindDay, err error) {
 	for from := fmt.Sprint(int32(r.From)); from != ""; {
-		msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.daysOfUser, user, kind, from, fmt.Sprint(int32(r.To)), strconv.Itoa(attendedStep)))
+		msg, err := e.one(ctx, 0, partCall(e.partOf(user), &e.scripts.daysOfUser, user, kind, from, fmt.Sprint(int32(r.To)), strconv.Itoa(daysOfUserStep)))
 		if err != nil {
 			return nil, err
 		}
@@ -238,12 +236,12 @@ func (e *Engine) attended(ctx context.Context, user, kind string, r rollcall.Day
 	return out, nil
 }
 
-// ever is the range of all days there are.
-var ever = rollcall.DayRange{From: math.MinInt32, To: math.MaxInt32}
+// allDays is the range of all days there are.
+var allDays = rollcall.DayRange{From: math.MinInt32, To: math.MaxInt32}
 
 // SpanOf implements [rollcall.Attendance].
 func (e *Engine) SpanOf(ctx context.Context, user, kind string) (rollcall.DayRange, bool, error) {
-	days, err := e.Days(ctx, user, kind, ever)
+	days, err := e.Days(ctx, user, kind, allDays)
 	if err != nil || len(days) == 0 {
 		return rollcall.DayRange{}, false, err
 	}
@@ -255,10 +253,10 @@ func (e *Engine) Span(ctx context.Context, kind string) (rollcall.DayRange, bool
 	return e.spanOfFields(ctx, kind, "days")
 }
 
-// spanOfFields is the span of the days of a kind, or of all, that indexes of the
-// partitions have.
+// spanOfFields returns the first and the last day, of a kind or of all, that the indexes
+// of any partition have.
 func (e *Engine) spanOfFields(ctx context.Context, kind string, indexes ...string) (r rollcall.DayRange, found bool, err error) {
-	messages, err := e.everywhere(ctx, 0, &e.scripts.daysSpan, append([]string{kind}, indexes...)...)
+	messages, err := e.inAllParts(ctx, 0, &e.scripts.daysSpan, append([]string{kind}, indexes...)...)
 	if err != nil {
 		return r, false, err
 	}
@@ -310,7 +308,7 @@ func (s daySets) read(reply []rueidis.RedisMessage) error {
 	return nil
 }
 
-// readSet reads one set: see days_set.lua.
+// readSet reads a packed set: see days_set.lua.
 func readSet(packed string) *roaring.Bitmap {
 	switch {
 	case len(packed) > 1 && packed[0] == 'B':
@@ -347,7 +345,7 @@ func (e *Engine) usersOf(ctx context.Context, part int, numbers []uint32) ([]str
 			fields[i] = fmt.Sprint(numbers[place])
 		}
 		bucket := e.of(part, fmt.Sprintf("ids:%d", numbers[some[0]]/idStep))
-		calls = append(calls, plain(func() rueidis.Completed { return e.client.B().Hmget().Key(bucket).Field(fields...).Build() }))
+		calls = append(calls, plainCall(func() rueidis.Completed { return e.client.B().Hmget().Key(bucket).Field(fields...).Build() }))
 		asked = append(asked, some)
 	}
 	messages, err := e.do(ctx, 0, calls...)

@@ -28,14 +28,14 @@ import (
 // coldCacheBytes is the memory that marks read back from the archive may take.
 const coldCacheBytes = 256 << 20
 
-// offloadedDays is what is known of what the archive holds.
+// offloadedDays is what this server knows of offloaded days: the archive's list of them,
+// and months that were read back.
 type offloadedDays struct {
 	list   enginekit.OffloadedDays
 	months *coldcache.Months
 }
 
-// offloadedDays returns the days that have left by the archive, read anew if
-// asked.
+// offloadedDays returns the archive's list of offloaded days; anew reads it again.
 func (e *Engine) offloadedDays(ctx context.Context, anew bool) (map[enginekit.KindDay]bool, error) {
 	if anew {
 		e.offloaded.list.Outdate()
@@ -43,26 +43,26 @@ func (e *Engine) offloadedDays(ctx context.Context, anew bool) (map[enginekit.Ki
 	return e.offloaded.list.List(ctx, e.settings.Archive)
 }
 
-// offloadedKindDay is a partition's note of a day that left it.
-type offloadedKindDay struct {
+// offloadNote is a partition's note that a day was offloaded from it.
+type offloadNote struct {
 	enginekit.KindDay
 	field, stamp string
 }
 
-func readOffloaded(msg rueidis.RedisMessage) ([]offloadedKindDay, error) {
+func readOffloadNotes(msg rueidis.RedisMessage) ([]offloadNote, error) {
 	notes, err := msg.AsStrSlice()
 	if err != nil || len(notes)%2 != 0 {
-		return nil, damaged("which days left")
+		return nil, damaged("which days were offloaded")
 	}
-	var out []offloadedKindDay
+	var out []offloadNote
 	for i := 0; i < len(notes); i += 2 {
 		of, err := splitDay(notes[i])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, offloadedKindDay{of, notes[i], notes[i+1]})
+		out = append(out, offloadNote{of, notes[i], notes[i+1]})
 	}
-	slices.SortFunc(out, func(a, b offloadedKindDay) int { return a.Compare(b.KindDay) })
+	slices.SortFunc(out, func(a, b offloadNote) int { return a.Compare(b.KindDay) })
 	return out, nil
 }
 
@@ -76,22 +76,21 @@ func splitDay(field string) (enginekit.KindDay, error) {
 	return enginekit.KindDay{Kind: field[:i], Day: rollcall.Day(day)}, nil
 }
 
-// mergeCold adds to what a partition has of some days what the archive has of them.
-// again says that days have come back meanwhile and the partition has to be read
-// anew.
+// mergeCold adds to the sets of a partition what the archive has of its offloaded days.
+// again says that days have been restored meanwhile: the partition has to be read again.
 func (e *Engine) mergeCold(ctx context.Context, part int, d partDays) (again bool, err error) {
-	if len(d.left) == 0 {
+	if len(d.offloaded) == 0 {
 		return false, nil
 	}
-	departed, back, err := e.sortOffloaded(ctx, d.left)
+	offloaded, back, err := e.splitOffloaded(ctx, d.offloaded)
 	if err != nil {
 		return false, err
 	}
 	if len(back) > 0 {
 		return true, e.clearOffloaded(ctx, part, back)
 	}
-	for _, l := range departed {
-		month, err := e.readColdSets(ctx, l.KindDay, part, d.cold)
+	for _, l := range offloaded {
+		month, err := e.readColdSets(ctx, l.KindDay, part, d.archiveChange)
 		if err != nil {
 			return false, err
 		}
@@ -108,31 +107,30 @@ func (e *Engine) mergeCold(ctx context.Context, part int, d partDays) (again boo
 	return false, nil
 }
 
-// sortOffloaded tells the days that the archive lists from those that have come
-// back.
-func (e *Engine) sortOffloaded(ctx context.Context, all []offloadedKindDay) (departed, back []offloadedKindDay, err error) {
+// splitOffloaded separates the days that the archive lists from those that were restored.
+func (e *Engine) splitOffloaded(ctx context.Context, all []offloadNote) (offloaded, back []offloadNote, err error) {
 	for _, anew := range []bool{false, true} {
 		listed, err := e.offloadedDays(ctx, anew)
 		if err != nil {
 			return nil, nil, err
 		}
-		departed, back = nil, nil
+		offloaded, back = nil, nil
 		for _, l := range all {
 			if listed[l.KindDay] {
-				departed = append(departed, l)
+				offloaded = append(offloaded, l)
 			} else {
 				back = append(back, l)
 			}
 		}
 		if len(back) == 0 {
-			break // else they may have left since the list was read
+			break // else they may have been offloaded since the list was read
 		}
 	}
-	return departed, back, nil
+	return offloaded, back, nil
 }
 
-// anyRestored reports whether any of some days that left has come back.
-func (e *Engine) anyRestored(ctx context.Context, left []offloadedKindDay) (bool, error) {
+// anyRestored reports whether any of some offloaded days has been restored.
+func (e *Engine) anyRestored(ctx context.Context, left []offloadNote) (bool, error) {
 	if len(left) == 0 {
 		return false, nil
 	}
@@ -140,12 +138,12 @@ func (e *Engine) anyRestored(ctx context.Context, left []offloadedKindDay) (bool
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(left, func(l offloadedKindDay) bool { return !listed[l.KindDay] }), nil
+	return slices.ContainsFunc(left, func(l offloadNote) bool { return !listed[l.KindDay] }), nil
 }
 
-// clearOffloaded forgets that days left, which the archive does not list any more.
-// If marks of them are not here, it is the wrong archive.
-func (e *Engine) clearOffloaded(ctx context.Context, part int, back []offloadedKindDay) error {
+// clearOffloaded forgets that days were offloaded, as the archive does not list them any
+// more. If their marks are not in Redis either, it is the wrong archive.
+func (e *Engine) clearOffloaded(ctx context.Context, part int, back []offloadNote) error {
 	var args []string
 	for _, l := range back {
 		wrong, err := e.wrongArchive(ctx, part, l.KindDay)
@@ -157,17 +155,17 @@ func (e *Engine) clearOffloaded(ctx context.Context, part int, back []offloadedK
 		}
 		args = append(args, l.field, l.stamp)
 	}
-	_, err := e.one(ctx, 0, in(part, &e.scripts.archiveClearOffloaded, args...))
+	_, err := e.one(ctx, 0, partCall(part, &e.scripts.archiveClearOffloaded, args...))
 	return err
 }
 
-// wrongArchive reports whether a day was the first of some with marks that left, and
-// the mark of none of them is here.
+// wrongArchive reports whether an offloaded day is the first day of some users, and Redis
+// has the mark of none of them.
 func (e *Engine) wrongArchive(ctx context.Context, part int, of enginekit.KindDay) (bool, error) {
 	messages, err := e.do(ctx, 0,
-		in(part, &e.scripts.daysRead, of.Kind, fmt.Sprint(int32(of.Day)), fmt.Sprint(int32(of.Day))),
-		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "first:"+of.Kind)).Build() }),
-		plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "hasarchived")).Build() }))
+		partCall(part, &e.scripts.daysRead, of.Kind, fmt.Sprint(int32(of.Day)), fmt.Sprint(int32(of.Day))),
+		plainCall(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "first:"+of.Kind)).Build() }),
+		plainCall(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "hasarchived")).Build() }))
 	if err != nil {
 		return false, err
 	}
@@ -200,22 +198,22 @@ func firstOf(packed string, n uint32) (rollcall.Day, bool) {
 	return rollcall.Day(day) - 1, day != 0
 }
 
-// readColdSets returns the month of a day as the archive has it, read not before what
-// happened last in a partition to marks that may be there.
-func (e *Engine) readColdSets(ctx context.Context, of enginekit.KindDay, part int, recalls int64) (*coldcache.Month, error) {
+// readColdSets returns the month of a day as the archive has it, read after the partition's
+// last change of marks that may be there.
+func (e *Engine) readColdSets(ctx context.Context, of enginekit.KindDay, part int, archiveChange int64) (*coldcache.Month, error) {
 	month := rollcall.MonthOf(of.Day)
 	k := coldcache.Key{Kind: of.Kind, Month: int32(month)}
 	for {
 		mine := false
 		m, err := e.offloaded.months.Load(k, func(m *coldcache.Month) error {
 			mine = true
-			return e.fill(ctx, of.Kind, month, m)
+			return e.fillColdMonth(ctx, of.Kind, month, m)
 		})
 		switch {
 		case err != nil && (mine || ctx.Err() != nil || !enginekit.IsCutShort(err)): // else another question's time was up
 			return nil, err
 		case err != nil:
-		case m.AsOf[part] >= recalls:
+		case m.AsOf[part] >= archiveChange:
 			return m, nil
 		case mine: // a failover took back what the question had seen
 			return nil, unavailable(errors.New("the partition is younger than it was"))
@@ -225,9 +223,9 @@ func (e *Engine) readColdSets(ctx context.Context, of enginekit.KindDay, part in
 	}
 }
 
-// fill reads a month from the archive and turns its users into numbers.
-func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, into *coldcache.Month) (err error) {
-	if into.AsOf, err = e.coldMonths(ctx); err != nil {
+// fillColdMonth reads a month from the archive and turns its users into numbers.
+func (e *Engine) fillColdMonth(ctx context.Context, kind string, month rollcall.Month, into *coldcache.Month) (err error) {
+	if into.AsOf, err = e.archiveChanges(ctx); err != nil {
 		return err
 	}
 	var some []rollcall.MonthMap
@@ -259,12 +257,11 @@ func (e *Engine) fill(ctx context.Context, kind string, month rollcall.Month, in
 	return flush()
 }
 
-// coldMonths returns how often, in each partition, something happened to marks that
-// may be in the archive.
-func (e *Engine) coldMonths(ctx context.Context) ([]int64, error) {
+// archiveChanges returns the field archivechange of each partition.
+func (e *Engine) archiveChanges(ctx context.Context) ([]int64, error) {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed {
+		calls[p] = plainCall(func() rueidis.Completed {
 			return e.client.B().Hget().Key(e.of(p, "part")).Field("archivechange").Build()
 		})
 	}
@@ -294,7 +291,7 @@ func (e *Engine) numbersOf(ctx context.Context, of []rollcall.MonthMap) ([]int64
 		for k, i := range places[j] {
 			users[k] = of[i].User
 		}
-		calls[j] = plain(func() rueidis.Completed { return e.client.B().Hmget().Key(e.of(p, "num")).Field(users...).Build() })
+		calls[j] = plainCall(func() rueidis.Completed { return e.client.B().Hmget().Key(e.of(p, "num")).Field(users...).Build() })
 	}
 	if len(calls) == 0 {
 		return out, nil
@@ -322,7 +319,7 @@ func (e *Engine) numbersOf(ctx context.Context, of []rollcall.MonthMap) ([]int64
 
 // AllHot implements [rollcall.Locator].
 func (e *Engine) AllHot(ctx context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
-	msg, err := e.one(ctx, 0, in(e.partOf(user), &e.scripts.archiveHasDays, user, kind, fmt.Sprint(int32(d.From)), fmt.Sprint(int32(d.To))))
+	msg, err := e.one(ctx, 0, partCall(e.partOf(user), &e.scripts.archiveHasDays, user, kind, fmt.Sprint(int32(d.From)), fmt.Sprint(int32(d.To))))
 	if err != nil {
 		return false, err
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// dayFigures are the figures of a closed day in one partition: the number of
-// users of the day, of the week and of each kind of month that end with it. They
-// are kept in Redis, so that neither their sets nor the archive need be asked. A
-// mark that changes them makes them stale: they are counted anew when they are
-// asked for, and answer as they are if the archive does not.
+// dayFigures are the figures of a past day in one partition: the number of users of the
+// day, of the week and of each kind of month that end with it. Redis caches them, so that
+// a question reads neither sets nor the archive. A change of a mark that they count makes
+// them stale: they are counted again when somebody asks. If the archive does not answer
+// then, the stale figures do.
 type dayFigures struct{ day, week, m28, m30, month uint32 }
 
 func (f dayFigures) pack() string {
@@ -26,12 +26,12 @@ func (f dayFigures) pack() string {
 	return p.text()
 }
 
-// closedBytes is the length of packed figures; behind those that are stale is an S.
-const closedBytes = 5 * 4
+// figureBytes is the length of packed figures; behind those that are stale is an S.
+const figureBytes = 5 * 4
 
 func unpackFigures(s string) (f dayFigures, stale, ok bool) {
-	if stale = len(s) == closedBytes+1 && s[closedBytes] == 'S'; stale {
-		s = s[:closedBytes]
+	if stale = len(s) == figureBytes+1 && s[figureBytes] == 'S'; stale {
+		s = s[:figureBytes]
 	}
 	u := unpacker{s: s}
 	for _, n := range [...]*uint32{&f.day, &f.week, &f.m28, &f.m30, &f.month} {
@@ -56,27 +56,27 @@ func (e *Engine) Series(ctx context.Context, q rollcall.SeriesQuery) ([]rollcall
 		return nil, err
 	}
 	for _, r := range enginekit.Gaps(q.Range, enginekit.LongestMAU, cachedFrom(q.Range.From, kept)) {
-		if err := e.addOpen(ctx, &q, r, kept, today, out); err != nil {
+		if err := e.countUncached(ctx, &q, r, kept, today, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// cachedDay is what the partitions keep of the figures of a day.
+// cachedDay says whether the partitions have the figures of a day.
 type cachedDay uint8
 
 const (
-	cachedAll   cachedDay = iota // every partition keeps them
+	cachedAll   cachedDay = iota // every partition has them
 	cachedStale                  // every one does, and some are stale
 	cachedNone                   // some do not
 )
 
-// addCached adds what every partition keeps, stale or not, and returns how it is
-// with each day, and what day it is in the partition that is ahead: one without
-// users stands still.
+// addCached adds the figures that all partitions have, stale or not. It returns how each
+// day is cached, and what day it is in the partition with the latest clock: the clock of
+// one without users stands still.
 func (e *Engine) addCached(ctx context.Context, q *rollcall.SeriesQuery, out []rollcall.DayFigures) (kept []cachedDay, today rollcall.Day, err error) {
-	messages, err := e.everywhere(ctx, 0, &e.scripts.figuresGet, q.Kind, fmt.Sprint(int32(q.Range.From)), fmt.Sprint(int32(q.Range.To)))
+	messages, err := e.inAllParts(ctx, 0, &e.scripts.figuresGet, q.Kind, fmt.Sprint(int32(q.Range.From)), fmt.Sprint(int32(q.Range.To)))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -121,17 +121,16 @@ func add(f *rollcall.DayFigures, p dayset.Point) {
 	f.DAU, f.WAU, f.MAU = f.DAU+int(p.DAU), f.WAU+int(p.WAU), f.MAU+int(p.MAU)
 }
 
-// addOpen makes the figures of a range of days. If the archive does not answer in
-// time, those that are stale stay as they are, and others are counted by
-// themselves.
-func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, kept []cachedDay, today rollcall.Day, out []rollcall.DayFigures) error {
+// countUncached counts the figures of a range of days. If the archive does not answer in
+// time, stale figures stay as they are, and the other days are counted without them.
+func (e *Engine) countUncached(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, kept []cachedDay, today rollcall.Day, out []rollcall.DayFigures) error {
 	of := slices.Clone(kept[r.From-q.Range.From : r.To-q.Range.From+1])
 	if !slices.Contains(of, cachedStale) {
-		return e.countOpen(ctx, q, r, today, out)
+		return e.countAndCache(ctx, q, r, today, out)
 	}
 	fallback := slices.Clone(out)
-	away, err := enginekit.Patiently(ctx, func(ctx context.Context) error { return e.countOpen(ctx, q, r, today, out) })
-	if err != nil || !away {
+	silent, err := enginekit.Patiently(ctx, func(ctx context.Context) error { return e.countAndCache(ctx, q, r, today, out) })
+	if err != nil || !silent {
 		return err
 	}
 
@@ -142,32 +141,32 @@ func (e *Engine) addOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcal
 		}
 	}
 	for _, rest := range enginekit.Gaps(r, 2, cachedFrom(r.From, of)) {
-		if err := e.countOpen(ctx, q, rest, today, out); err != nil {
+		if err := e.countAndCache(ctx, q, rest, today, out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// countOpen makes the figures of a range of days from their sets, and keeps those
-// of days that are over.
-func (e *Engine) countOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, today rollcall.Day, out []rollcall.DayFigures) error {
+// countAndCache counts the figures of a range of days from their sets, and caches those of
+// days that are over.
+func (e *Engine) countAndCache(ctx context.Context, q *rollcall.SeriesQuery, r rollcall.DayRange, today rollcall.Day, out []rollcall.DayFigures) error {
 	some := out[r.From-q.Range.From : r.To-q.Range.From+1]
 	for i := range some { // days between two that are open were kept
 		some[i] = rollcall.DayFigures{Day: some[i].Day}
 	}
 	over := max(0, min(len(some), int(today-r.From))) // that many days
 	var keep []call
-	var left []offloadedKindDay
+	var left []offloadNote
 	err := e.eachDays(ctx, q.Kind, int64(r.From)-enginekit.LongestMAU+1, int64(r.To), func(p int, d partDays) error {
-		left = append(left, d.left...)
+		left = append(left, d.offloaded...)
 		figures := figuresOf(d.sets, r)
 		for i, f := range figures {
 			add(&some[i], f.point(q.MAU))
 		}
 		if over > 0 {
-			for first := 0; first < over; first += putStep {
-				keep = append(keep, e.putFigures(p, q.Kind, d, r.From+rollcall.Day(first), figures[first:min(over, first+putStep)]))
+			for first := 0; first < over; first += figurePutStep {
+				keep = append(keep, e.putFigures(p, q.Kind, d, r.From+rollcall.Day(first), figures[first:min(over, first+figurePutStep)]))
 			}
 		}
 		return nil
@@ -175,7 +174,7 @@ func (e *Engine) countOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollc
 	if err != nil || over == 0 {
 		return err
 	}
-	// Days may have come back since the list of them was read.
+	// If days were restored since the list was read, the figures may lack marks.
 	if back, err := e.anyRestored(ctx, left); err != nil || back {
 		return err
 	}
@@ -183,7 +182,7 @@ func (e *Engine) countOpen(ctx context.Context, q *rollcall.SeriesQuery, r rollc
 	return err
 }
 
-// figuresOf makes all figures of the days of a range.
+// figuresOf counts all figures of the days of a range.
 func figuresOf(s daySets, r rollcall.DayRange) []dayFigures {
 	figures := dayset.AllFigures(s, int32(r.From), int32(r.To))
 	out := make([]dayFigures, len(figures))
@@ -195,20 +194,20 @@ func figuresOf(s daySets, r rollcall.DayRange) []dayFigures {
 	return out
 }
 
-// putStep is how many days' figures one script keeps.
-const putStep = 500
+// figurePutStep is how many days' figures one script caches.
+const figurePutStep = 500
 
-// putFigures is the call that keeps the figures of days from one on, which are over.
+// putFigures is the call that caches the figures of consecutive days.
 func (e *Engine) putFigures(part int, kind string, d partDays, from rollcall.Day, figures []dayFigures) call {
-	args := []string{fmt.Sprint(d.marks), kind}
+	args := []string{fmt.Sprint(d.markChange), kind}
 	for i, f := range figures {
 		args = append(args, fmt.Sprint(int32(from)+int32(i)), f.pack())
 	}
-	return in(part, &e.scripts.figuresPut, args...)
+	return partCall(part, &e.scripts.figuresPut, args...)
 }
 
-// finalizeTries is how often the figures of a day are made anew when marks come in
-// meanwhile. After that the day departs without: they can be made of the archive.
+// finalizeTries is how often figures are counted again when marks change meanwhile. After
+// that the day is offloaded without: they can be counted from the archive.
 const finalizeTries = 3
 
 // FinalizeFigures implements [rollcall.Archival].

@@ -14,7 +14,7 @@ func TestPackedFiguresAreReadAsTheyWere(t *testing.T) {
 		f := dayFigures{day: n, week: n << 8, m28: math.MaxUint32 - n, m30: n << 24, month: 256 + n}
 		for _, stale := range []bool{false, true} {
 			packed := f.pack()
-			require.Len(t, packed, closedBytes)
+			require.Len(t, packed, figureBytes)
 			if stale {
 				packed += "S"
 			}

@@ -14,28 +14,26 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// partitionsPerRound is how many partitions' days are asked for at once. As many again are held
+// partitionsPerRound is how many partitions' days are read at once. As many again are held
 // in memory meanwhile.
 const partitionsPerRound = 4
 
-// partDays are the sets of one partition, which days have left it, what it had
-// counted of marks and of what happened to those in the archive when they were
-// read.
+// partDays are the sets of one partition, the days that were offloaded from it, and its
+// fields markchange and archivechange when they were read.
 type partDays struct {
-	sets        daySets
-	left        []offloadedKindDay
-	marks, cold int64
+	sets                      daySets
+	offloaded                 []offloadNote
+	markChange, archiveChange int64
 }
 
-// rereads bounds how often a partition is read anew because days came back.
-const rereads = 10
+// maxRereads bounds how often a partition is read again because days were restored.
+const maxRereads = 10
 
-// eachDays hands the sets of the days in a range to fn, partition by partition:
-// what is here, and what the archive has of days that departed. Of many days the
-// sets are read one after the other.
+// eachDays calls fn with the sets of the days in a range, partition by partition: those of
+// Redis, united with those that the archive has of offloaded days.
 func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn func(part int, d partDays) error) error {
 	from, to = max(from, math.MinInt32), min(to, math.MaxInt32)
-	days := func(p int, from string) call { return in(p, &e.scripts.daysRead, kind, from, fmt.Sprint(to)) }
+	days := func(p int, from string) call { return partCall(p, &e.scripts.daysRead, kind, from, fmt.Sprint(to)) }
 	ctx, cancel := context.WithCancel(ctx)
 	next := e.readAhead(ctx, 0, func(p int) call { return days(p, fmt.Sprint(from)) })
 	defer func() {
@@ -61,33 +59,33 @@ func (e *Engine) eachDays(ctx context.Context, kind string, from, to int64, fn f
 	return nil
 }
 
-// answers is what some partitions answered.
-type answers struct {
+// readAheadResult is what these partitions answered.
+type readAheadResult struct {
 	messages []rueidis.RedisMessage
 	err      error
 }
 
-// readAhead begins to ask the partitions from one on, as many as are held at once,
-// while the caller works on those before.
-func (e *Engine) readAhead(ctx context.Context, first int, ask func(p int) call) <-chan answers {
-	out := make(chan answers, 1)
+// readAhead starts to read the next partitions, from one on, while the caller works on
+// those before.
+func (e *Engine) readAhead(ctx context.Context, first int, ask func(p int) call) <-chan readAheadResult {
+	out := make(chan readAheadResult, 1)
 	var calls []call
 	for p := first; p < min(first+partitionsPerRound, len(e.keyPrefixes)); p++ {
 		calls = append(calls, ask(p))
 	}
 	if len(calls) == 0 {
-		out <- answers{}
+		out <- readAheadResult{}
 		return out
 	}
 	go func() {
 		messages, err := e.do(ctx, 0, calls...)
-		out <- answers{messages, err}
+		out <- readAheadResult{messages, err}
 	}()
 	return out
 }
 
-// readPartition reads what a partition answered, and the days behind it, and adds what is
-// in the archive.
+// readPartition reads what a partition answered, asks for the days behind that, and adds
+// what the archive has.
 func (e *Engine) readPartition(ctx context.Context, part int, from string, msg rueidis.RedisMessage, days func(part int, from string) call) (partDays, error) {
 	for try := 0; ; try++ {
 		var d partDays
@@ -104,8 +102,8 @@ func (e *Engine) readPartition(ctx context.Context, part int, from string, msg r
 		if err != nil || !again {
 			return d, err
 		}
-		if try == rereads {
-			return d, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "days leave for the archive and come back all the time"}
+		if try == maxRereads {
+			return d, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "days are offloaded to the archive and restored all the time"}
 		}
 		if msg, err = e.one(ctx, 0, days(part, from)); err != nil {
 			return d, err
@@ -120,31 +118,31 @@ func (d *partDays) read(msg rueidis.RedisMessage) (next string, err error) {
 		return "", damaged("the days")
 	}
 	marks, err1 := reply[0].AsInt64()
-	recalls, err2 := reply[1].AsInt64()
+	archiveChange, err2 := reply[1].AsInt64()
 	if err1 != nil || err2 != nil {
 		return "", damaged("the days")
 	}
-	if d.sets == nil { // figures made of all are right if no mark came in since
-		d.sets, d.marks = make(daySets), marks
+	if d.sets == nil { // of the first answer: figures made of all are right if no mark has changed since
+		d.sets, d.markChange = make(daySets), marks
 	}
-	d.cold = recalls
-	left, err := readOffloaded(reply[2])
+	d.archiveChange = archiveChange
+	left, err := readOffloadNotes(reply[2])
 	if err != nil {
 		return "", err
 	}
-	d.left = append(d.left, left...)
+	d.offloaded = append(d.offloaded, left...)
 	if next, err = reply[3].ToString(); err != nil {
 		return "", damaged("the days")
 	}
 	return next, d.sets.read(reply[4:])
 }
 
-// newcomers tells whose first day ever, of a kind or of all, lies in a range:
-// by the first days that every partition keeps.
+// newcomers tells which users have their first day, of a kind or of all, in a
+// range: by the first days that every partition keeps.
 func (e *Engine) newcomers(ctx context.Context, kind string, from, to int64) ([]dayset.Newcomers, error) {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Get().Key(e.of(p, "first:"+kind)).Build() })
+		calls[p] = plainCall(func() rueidis.Completed { return e.client.B().Get().Key(e.of(p, "first:"+kind)).Build() })
 	}
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {

@@ -46,8 +46,8 @@ import (
 
 var _ rollcall.Locator = (*Engine)(nil)
 
-// dirtyPlace is where a walk of the changed maps stands: they come by
-// partition, kind and month, then number.
+// dirtyPlace is where a walk over the dirty maps stands: they come by partition, kind and
+// month, then number.
 type dirtyPlace struct {
 	part   int
 	field  string // kind:month
@@ -71,9 +71,9 @@ func decodeDirtyPlace(s string) dirtyPlace {
 	return dirtyPlace{part: int(u.num(2)), number: uint32(u.num(4)), field: u.s, inside: true}
 }
 
-// monthSnapshot is the numbers of one month of a kind in one partition that had
-// changed when a walk came to it: the order the walk goes on in. What they are is
-// asked anew at every step.
+// monthSnapshot is the numbers that were dirty in one month of a kind in one partition when
+// a walk came to it. The walk follows their order; each step asks for the maps as they are
+// then.
 type monthSnapshot struct {
 	mu    sync.Mutex
 	part  int
@@ -81,7 +81,7 @@ type monthSnapshot struct {
 	dirty *roaring.Bitmap
 }
 
-// mapStep bounds the maps that one script makes.
+// mapStep bounds the maps that one script reads.
 const mapStep = 50
 
 // ListDirty implements [rollcall.Archival].
@@ -119,8 +119,8 @@ func (e *Engine) dirtyFields(ctx context.Context, part int) ([]string, error) {
 	return slices.Compact(fields), err
 }
 
-// dirtyIn lists maps of one month of a kind in one partition, and where the
-// walk goes on.
+// dirtyIn lists dirty maps of one month of a kind in one partition, and where the walk goes
+// on.
 func (e *Engine) dirtyIn(ctx context.Context, at dirtyPlace, limit int) ([]rollcall.MonthMap, string, error) {
 	kind, month, err := splitMonth(at.field)
 	if err != nil {
@@ -133,7 +133,7 @@ func (e *Engine) dirtyIn(ctx context.Context, at dirtyPlace, limit int) ([]rollc
 		}
 		at.number, at.inside = numbers[len(numbers)-1], true
 		maps, err := e.mapsOf(ctx, at.part, kind, month, numbers)
-		if err != nil || len(maps) > 0 { // else all were erased or settled meanwhile
+		if err != nil || len(maps) > 0 { // else all were erased or archived meanwhile
 			return maps, at.encode(), err
 		}
 	}
@@ -145,7 +145,7 @@ func (e *Engine) dirtyNumbers(ctx context.Context, at dirtyPlace, limit int) ([]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !at.inside || s.dirty == nil || s.part != at.part || s.field != at.field {
-		msg, err := e.one(ctx, 0, in(at.part, &e.scripts.archiveListDirty, at.field))
+		msg, err := e.one(ctx, 0, partCall(at.part, &e.scripts.archiveListDirty, at.field))
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func (e *Engine) mapsOf(ctx context.Context, part int, kind string, month rollca
 		for _, n := range some {
 			args = append(args, strconv.FormatUint(uint64(n), 10))
 		}
-		calls = append(calls, in(part, &e.scripts.archiveReadMaps, args...))
+		calls = append(calls, partCall(part, &e.scripts.archiveReadMaps, args...))
 	}
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
@@ -209,8 +209,8 @@ func splitMonth(field string) (string, rollcall.Month, error) {
 	return field[:i], rollcall.Month(n), nil
 }
 
-// clearStepDirty bounds the maps of one script.
-const clearStepDirty = 25
+// clearDirtyStep bounds the maps that one script clears.
+const clearDirtyStep = 25
 
 // ClearDirty implements [rollcall.Archival].
 func (e *Engine) ClearDirty(ctx context.Context, all []rollcall.MonthMap) (int, error) {
@@ -227,8 +227,8 @@ func (e *Engine) ClearDirty(ctx context.Context, all []rollcall.MonthMap) (int, 
 	var calls []call
 	for g, args := range groups {
 		head := []string{g.kind, fmt.Sprint(int32(g.month)), fmt.Sprint(int32(g.month.Day(1))), strconv.Itoa(g.month.Len())}
-		for some := range slices.Chunk(args, 2*clearStepDirty) {
-			calls = append(calls, in(g.part, &e.scripts.archiveClearDirty, append(slices.Clone(head), some...)...))
+		for some := range slices.Chunk(args, 2*clearDirtyStep) {
+			calls = append(calls, partCall(g.part, &e.scripts.archiveClearDirty, append(slices.Clone(head), some...)...))
 		}
 	}
 	left := 0
@@ -255,7 +255,7 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 		if err != nil {
 			return damaged("the days")
 		}
-		found[inPart{p, field}] = n // once, though a step may tell of it again
+		found[inPart{p, field}] = n // once, though a scan may return it again
 		return nil
 	})
 	if err != nil {
@@ -279,13 +279,13 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 
 // MarkDirty implements [rollcall.Archival].
 func (e *Engine) MarkDirty(ctx context.Context, kind string, day rollcall.Day) error {
-	_, err := e.everywhere(ctx, 0, &e.scripts.archiveMarkDirty, kind, fmt.Sprint(int32(day)))
+	_, err := e.inAllParts(ctx, 0, &e.scripts.archiveMarkDirty, kind, fmt.Sprint(int32(day)))
 	return err
 }
 
 // Offload implements [rollcall.Archival].
 func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (int, bool, error) {
-	messages, err := e.everywhere(ctx, 0, &e.scripts.archiveOffload, kind, fmt.Sprint(int32(day)), fmt.Sprint(int32(rollcall.MonthOf(day))))
+	messages, err := e.inAllParts(ctx, 0, &e.scripts.archiveOffload, kind, fmt.Sprint(int32(day)), fmt.Sprint(int32(rollcall.MonthOf(day))))
 	e.offloaded.list.Outdate()
 	users, left := 0, err == nil
 	for _, msg := range messages {
@@ -322,7 +322,7 @@ func (e *Engine) Restore(ctx context.Context, all []rollcall.MonthMap) error {
 	var calls []call
 	for p, args := range byPart {
 		for some := range slices.Chunk(args, 3*markStep) {
-			calls = append(calls, in(p, &e.scripts.archiveRestore, some...))
+			calls = append(calls, partCall(p, &e.scripts.archiveRestore, some...))
 		}
 	}
 	defer e.offloaded.list.Outdate()
@@ -331,15 +331,15 @@ func (e *Engine) Restore(ctx context.Context, all []rollcall.MonthMap) error {
 		return err
 	}
 	for _, c := range calls { // the archive may forget them at any moment
-		if _, err := e.confirmed(ctx, 0, c); err != nil {
+		if _, err := e.oneConfirmed(ctx, 0, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// announcer is the partition that has the events about no user.
-const announcer = 0
+// announcePart is the partition that has the events about no user.
+const announcePart = 0
 
 // Announce implements [rollcall.Archival].
 func (e *Engine) Announce(ctx context.Context, now time.Time, run rollcall.ArchiveRun) error {
@@ -348,7 +348,7 @@ func (e *Engine) Announce(ctx context.Context, now time.Time, run rollcall.Archi
 	if ev.Type == rollcall.ArchiveCompleted {
 		completed = "1"
 	}
-	_, err := e.confirmed(ctx, now.UnixMilli(), in(announcer, &e.scripts.archiveAnnounce, completed, ev.Reason, ev.Actor))
+	_, err := e.oneConfirmed(ctx, now.UnixMilli(), partCall(announcePart, &e.scripts.archiveAnnounce, completed, ev.Reason, ev.Actor))
 	e.news.wake()
 	return err
 }

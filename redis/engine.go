@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -37,25 +36,27 @@ type Engine struct {
 	tails         tails
 	beats         beats
 
-	offloaded offloadedDays
-	snapshot  monthSnapshot
-	cutShort  cutShort
-	news      news
+	offloaded  offloadedDays
+	snapshot   monthSnapshot
+	unfinished unfinishedErasures
+	news       news
 
-	settings rollcall.Settings
-	setup    []byte        // see env
-	ticked   atomic.Int64  // time of the latest tick, ms
-	forgot   atomic.Int64  // minute of the last sweep of last-seen times
-	pruned   atomic.Int64  // period of the last pruning of reverse edges
-	requests atomic.Uint64 // that were given an id
-	swept    atomic.Int64  // the partition at which the next sweep begins
-	working  chan struct{} // has an element while scripts work off what is due
-	dueSeen  atomic.Int64  // when more was due than a script ends, as time since flow.start
+	settings           rollcall.Settings
+	setup              []byte        // see env
+	ticked             atomic.Int64  // time of the latest tick, ms
+	lastRetentionSweep atomic.Int64  // minute of the last sweep of last-seen times
+	lastPruning        atomic.Int64  // period of the last pruning of reverse edges
+	requests           atomic.Uint64 // that were given an id
+	sweepFrom          atomic.Int64  // the partition at which the next sweep begins
+	workSlot           chan struct{} // has an element while scripts work off what is due
+	dueSeen            atomic.Int64  // when more was due than a script ends, as time since flow.start
 
-	ready  atomic.Bool
-	closed atomic.Bool
-	stop   chan struct{}
-	work   sync.WaitGroup
+	ready    atomic.Bool
+	closed   atomic.Bool
+	lifetime context.Context // ends with Close
+	end      context.CancelFunc
+	stop     <-chan struct{} // of lifetime
+	work     sync.WaitGroup
 }
 
 var _ rollcall.Engine = (*Engine)(nil)
@@ -78,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), stop: make(chan struct{}), working: make(chan struct{}, 1)}
+	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1)}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}
@@ -90,19 +91,22 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.kinds.known = make(map[string]int64)
 	e.offloaded.months = coldcache.New(o.Partitions, coldCacheBytes)
-	e.beats.some = make(chan struct{}, 1)
+	e.beats.wake = make(chan struct{}, 1)
 	if e.client, err = rueidis.NewClient(option); err != nil {
-		return nil, failure(err)
+		return nil, errorOf(err)
 	}
 	if o.wrap != nil {
 		e.client = o.wrap(e.client)
 	}
+	e.lifetime, e.end = context.WithCancel(context.WithoutCancel(ctx))
+	e.stop = e.lifetime.Done()
 	if err := e.prepare(ctx); err != nil {
+		e.end()
 		e.client.Close()
 		return nil, err
 	}
 	e.work.Go(e.keepTime)
-	e.work.Go(e.keepNews)
+	e.work.Go(e.watchNews)
 	for range beatWorkers {
 		e.work.Go(e.keepBeating)
 	}
@@ -125,7 +129,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	_, _ = rand.Read(id[:])
 	e.ready.Store(true)
 	defer e.ready.Store(false)
-	if _, err := e.one(ctx, 0, at(e.of(0, "probe"), &e.scripts.storeProbe)); err != nil {
+	if _, err := e.one(ctx, 0, keyCall(e.of(0, "probe"), &e.scripts.storeProbe)); err != nil {
 		return err
 	}
 	stands, err := e.meta(ctx,
@@ -155,7 +159,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 
 // meta notes fields of the layout, once, and returns what stands.
 func (e *Engine) meta(ctx context.Context, fields ...string) ([]string, error) {
-	msg, err := e.one(ctx, 0, at(e.key("meta"), &e.scripts.storeMeta, fields...))
+	msg, err := e.one(ctx, 0, keyCall(e.key("meta"), &e.scripts.storeMeta, fields...))
 	if err != nil {
 		return nil, err
 	}
@@ -197,12 +201,12 @@ func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 		return err
 	}
 	e.settings = s
-	e.settle(s)
+	e.packSetup(s)
 	return nil
 }
 
-// open returns an error unless the engine can be used.
-func (e *Engine) open() error {
+// checkOpen returns an error unless the engine can be used.
+func (e *Engine) checkOpen() error {
 	switch {
 	case e.closed.Load():
 		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
@@ -225,11 +229,11 @@ func (e *Engine) homeOf(r rollcall.Ref) int {
 	return e.home(r.ID.Home())
 }
 
-// everywhere runs a script in all partitions.
-func (e *Engine) everywhere(ctx context.Context, now int64, s *script, args ...string) ([]rueidis.RedisMessage, error) {
+// inAllParts runs a script in all partitions.
+func (e *Engine) inAllParts(ctx context.Context, now int64, s *script, args ...string) ([]rueidis.RedisMessage, error) {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
-		calls[p] = in(p, s, args...)
+		calls[p] = partCall(p, s, args...)
 	}
 	return e.do(ctx, now, calls...)
 }
@@ -254,7 +258,7 @@ func (e *Engine) byPart(n int, part func(i int) int) (parts []int, places [][]in
 // Flush implements [rollcall.Engine]. Beats and touches are where Redis keeps
 // them already; what is left is the stamp of life.
 func (e *Engine) Flush(ctx context.Context) error {
-	_, err := e.everywhere(ctx, e.life.latest.Load(), &e.scripts.upkeepStamp, "0")
+	_, err := e.inAllParts(ctx, e.life.latest.Load(), &e.scripts.upkeepStamp, "0")
 	return err
 }
 
@@ -265,8 +269,7 @@ func (e *Engine) Close() error {
 	}
 	var err error
 	if e.ready.Load() {
-		ctx := stopping{done: make(chan struct{})}
-		err = e.Flush(ctx)
+		err = e.Flush(context.WithoutCancel(e.lifetime)) // the timeout of commands bounds it
 		if errors.Is(err, rollcall.ErrUnavailable) {
 			err = nil // nothing is lost by it: the stamp of the last tick stands
 		}
@@ -274,25 +277,8 @@ func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return nil
 	}
-	close(e.stop)
+	e.end()
 	e.work.Wait()
 	e.client.Close()
 	return err
-}
-
-// stopping is the context of the last words of an engine; the timeout of
-// commands bounds them.
-type stopping struct{ done chan struct{} }
-
-func (stopping) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (s stopping) Done() <-chan struct{}     { return s.done }
-func (stopping) Value(any) any               { return nil }
-
-func (s stopping) Err() error {
-	select {
-	case <-s.done:
-		return context.Canceled
-	default:
-		return nil
-	}
 }

@@ -44,8 +44,8 @@ func (e *Engine) parseEventID(id rollcall.EventID) (place, bool) {
 // event is an event and its place.
 type event struct {
 	rollcall.Event
-	place place
-	aud   enginekit.Audience
+	place    place
+	audience enginekit.Audience
 }
 
 func unpackEvent(blob string, p place) (event, error) {
@@ -54,7 +54,7 @@ func unpackEvent(blob string, p place) (event, error) {
 	if !ok {
 		return event{}, damaged("an event")
 	}
-	out := event{place: p, aud: enginekit.Audience(u.num(1))}
+	out := event{place: p, audience: enginekit.Audience(u.num(1))}
 	out.Type, out.At, out.User = typ, enginekit.TimeOrZero(u.ms()), u.short()
 	if sid := u.short(); sid != "" {
 		out.Session = idOf(sid)

@@ -88,13 +88,13 @@ func (t *tails) put(id rollcall.EventID, p position) {
 
 // Tail implements [rollcall.Events].
 func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
-	pos, from, err := e.position(after)
+	pos, from, err := e.positionAfter(after)
 	if err != nil {
 		return nil, err
 	}
 	for {
 		bell, done := e.news.wait()
-		events, err := e.look(ctx, pos, from, max(1, limit), v)
+		events, err := e.nextEvents(ctx, pos, from, max(1, limit), v)
 		if err != nil || len(events) > 0 {
 			done()
 			if ctx.Err() != nil {
@@ -112,10 +112,10 @@ func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v 
 	}
 }
 
-// position returns where a reader stands who was given after, and the place
+// positionAfter returns where a reader stands who was given after, and the place
 // behind which nothing may be missing.
-func (e *Engine) position(after rollcall.EventID) (position, int64, error) {
-	if err := e.open(); err != nil {
+func (e *Engine) positionAfter(after rollcall.EventID) (position, int64, error) {
+	if err := e.checkOpen(); err != nil {
 		return nil, 0, err
 	}
 	pos := make(position, len(e.keyPrefixes))
@@ -136,11 +136,11 @@ func (e *Engine) position(after rollcall.EventID) (position, int64, error) {
 	return pos, at.at, nil
 }
 
-// look returns up to limit events behind a position that a viewer may see, and
+// nextEvents returns up to limit events behind a position that a viewer may see, and
 // moves the position behind them.
-func (e *Engine) look(ctx context.Context, pos position, from int64, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+func (e *Engine) nextEvents(ctx context.Context, pos position, from int64, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
 	for {
-		marks, err := e.known(ctx)
+		marks, err := e.eventMarks(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (e *Engine) look(ctx context.Context, pos position, from int64, limit int, 
 		if len(parts) == 0 {
 			return nil, nil
 		}
-		found, edge, err := e.read(ctx, pos, from, parts, limit)
+		found, edge, err := e.readEvents(ctx, pos, from, parts, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -176,20 +176,20 @@ func (e *Engine) look(ctx context.Context, pos position, from int64, limit int, 
 // perRead is how many questions read has for each partition.
 const perRead = 4
 
-// read reads the events of some partitions behind a position, up to limit of
+// readEvents reads the events of some partitions behind a position, up to limit of
 // each stream, and returns the place up to which none is missing.
-func (e *Engine) read(ctx context.Context, pos position, from int64, parts []int, limit int) ([]event, int64, error) {
+func (e *Engine) readEvents(ctx context.Context, pos position, from int64, parts []int, limit int) ([]event, int64, error) {
 	var calls []call
 	for _, p := range parts {
 		behind := "(" + strconv.FormatInt(pos[p], 10)
 		for _, stream := range []string{"log", "pres"} {
-			calls = append(calls, plain(func() rueidis.Completed {
+			calls = append(calls, plainCall(func() rueidis.Completed {
 				return e.client.B().Xrange().Key(e.of(p, stream)).Start(strconv.FormatInt(pos[p]+1, 10) + "-0").End("+").Count(int64(limit)).Build()
 			}))
 		}
-		calls = append(calls, plain(func() rueidis.Completed {
+		calls = append(calls, plainCall(func() rueidis.Completed {
 			return e.client.B().Zrange().Key(e.of(p, "redacted")).Min(behind).Max("+inf").Byscore().Limit(0, int64(limit)).Withscores().Build()
-		}), e.markOf(p)) // last: what it does not call trimmed had been read
+		}), e.eventMarkCall(p)) // last: what it does not call trimmed had been read
 	}
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
@@ -204,7 +204,7 @@ func (e *Engine) read(ctx context.Context, pos position, from int64, parts []int
 		case 2:
 			readAs = readRedacted
 		case 3:
-			m, err := readMark(msg)
+			m, err := readEventMark(msg)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -236,7 +236,7 @@ func (e *Engine) deliver(pos position, found []event, edge int64, limit int, v r
 			break
 		}
 		pos[ev.place.part] = ev.place.at
-		if ev.aud.Shows(v) {
+		if ev.audience.Shows(v) {
 			ev.ID = e.eventID(ev.place)
 			out = append(out, ev.Event)
 		}
@@ -246,7 +246,7 @@ func (e *Engine) deliver(pos position, found []event, edge int64, limit int, v r
 
 // LastEvent implements [rollcall.Events].
 func (e *Engine) LastEvent(ctx context.Context) (rollcall.EventID, error) {
-	marks, err := e.marks(ctx)
+	marks, err := e.allEventMarks(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // friendsOf reads a list in steps, anew if it changed between two.
 func (e *Engine) friendsOf(ctx context.Context, now int64, user string) (list friendList, err error) {
-	err = e.untilSettled(ctx, func() (again bool, err error) {
+	err = e.untilUnchanged(ctx, func() (again bool, err error) {
 		list = friendList{}
 		for total := 1; len(list.friends) < total; {
 			var part friendList
@@ -35,7 +37,7 @@ func (e *Engine) friendsOf(ctx context.Context, now int64, user string) (list fr
 
 // someFriends reads the part of a list behind some, and how many there are.
 func (e *Engine) someFriends(ctx context.Context, now int64, user string, skip int) (part friendList, total int, err error) {
-	msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.friendList, user, fmt.Sprint(skip), fmt.Sprint(readStep)))
+	msg, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendList, user, fmt.Sprint(skip), fmt.Sprint(readStep)))
 	if err != nil {
 		return part, 0, err
 	}
@@ -117,4 +119,31 @@ func friendTime(sort rollcall.FriendSort, f rollcall.FriendStatus) uint64 {
 		return uint64(f.Since.UnixMilli())
 	}
 	return ^uint64(f.LastSeen.Unix()) // the latest first
+}
+
+// FriendRoom implements [rollcall.Friends].
+func (e *Engine) FriendRoom(ctx context.Context, user string, friends []string) (standing []bool, room int, err error) {
+	k := e.of(e.partOf(user), "f:"+user)
+	calls := []call{plainCall(func() rueidis.Completed { return e.client.B().Zcard().Key(k).Build() })}
+	for some := range slices.Chunk(friends, userStep) {
+		calls = append(calls, plainCall(func() rueidis.Completed { return e.client.B().Zmscore().Key(k).Member(some...).Build() }))
+	}
+	out, err := e.do(ctx, 0, calls...)
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := out[0].AsInt64()
+	if err != nil {
+		return nil, 0, damaged("a list of friends")
+	}
+	for _, msg := range out[1:] {
+		scores, err := msg.ToArray()
+		if err != nil {
+			return nil, 0, damaged("a list of friends")
+		}
+		for _, s := range scores {
+			standing = append(standing, !s.IsNil())
+		}
+	}
+	return standing, rollcall.MaxFriends - int(n), nil
 }

@@ -64,7 +64,7 @@ func (e *Engine) AddFriends(ctx context.Context, at time.Time, user string, frie
 	if len(friends) > edgeStep {
 		return e.rewriteFriends(ctx, at, user, friends, false)
 	}
-	return e.untilSettled(ctx, func() (bool, error) { return e.addFriends(ctx, at.UnixMilli(), user, friends) })
+	return e.untilUnchanged(ctx, func() (bool, error) { return e.addFriends(ctx, at.UnixMilli(), user, friends) })
 }
 
 // ReplaceFriends implements [rollcall.Friends].
@@ -90,8 +90,8 @@ func onceEach(friends []rollcall.Friend) []rollcall.Friend {
 	return out
 }
 
-// untilSettled repeats a change until nobody changed the same list meanwhile.
-func (e *Engine) untilSettled(ctx context.Context, change func() (again bool, err error)) error {
+// untilUnchanged repeats a change until nobody changed the same list meanwhile.
+func (e *Engine) untilUnchanged(ctx context.Context, change func() (again bool, err error)) error {
 	for try := range edgeTries {
 		again, err := change()
 		if err != nil || !again {
@@ -107,20 +107,20 @@ func (e *Engine) untilSettled(ctx context.Context, change func() (again bool, er
 // addFriends is one attempt to add a few friends.
 func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends []rollcall.Friend) (again bool, err error) {
 	if len(friends) == 0 {
-		return false, e.open()
+		return false, e.checkOpen()
 	}
 	names := make([]string, len(friends))
 	for i, f := range friends {
 		names[i] = f.User
 	}
-	stamp, strangers, err := e.loosen(ctx, now, user, names, fmt.Sprint(rollcall.MaxFriends))
+	stamp, strangers, err := e.noteReverseEdges(ctx, now, user, names, fmt.Sprint(rollcall.MaxFriends))
 	if err != nil {
 		return false, err
 	}
 	if len(strangers) == 0 {
 		stamp = ""
 	}
-	if err := e.nameAll(ctx, now, user, stamp, strangers); err != nil {
+	if err := e.addReverseEdges(ctx, now, user, stamp, strangers); err != nil {
 		return false, err
 	}
 	args := []string{user, stamp, fmt.Sprint(rollcall.MaxFriends)}
@@ -131,11 +131,11 @@ func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends
 		}
 		args = append(args, f.User, since)
 	}
-	return e.settledBy(e.one(ctx, now, in(e.partOf(user), &e.scripts.friendAdd, args...)))
+	return e.readListChange(e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendAdd, args...)))
 }
 
-// settledBy reads what friend_add.lua and friend_swap.lua answer.
-func (e *Engine) settledBy(msg rueidis.RedisMessage, err error) (again bool, _ error) {
+// readListChange reads what friend_add.lua and friend_swap.lua answer.
+func (e *Engine) readListChange(msg rueidis.RedisMessage, err error) (again bool, _ error) {
 	if err != nil {
 		return false, err
 	}
@@ -155,12 +155,12 @@ func tooManyFriends(n int) error {
 	return rollcall.Invalid("friends", "a user may have %d friends, this would make %d", rollcall.MaxFriends, n)
 }
 
-// loosen notes the reverse edges that are about to be written, and returns the
+// noteReverseEdges notes the reverse edges that are about to be written, and returns the
 // stamp to write them with, and those of the friends that were noted. limit is
 // how many friends the user may have, "" to note all.
-func (e *Engine) loosen(ctx context.Context, now int64, user string, friends []string, limit string) (stamp string, noted []string, err error) {
+func (e *Engine) noteReverseEdges(ctx context.Context, now int64, user string, friends []string, limit string) (stamp string, noted []string, err error) {
 	for some := range slices.Chunk(friends, edgeStep) {
-		msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.friendNoteChange, append([]string{user, stamp, limit}, some...)...))
+		msg, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendNoteChange, append([]string{user, stamp, limit}, some...)...))
 		if err != nil {
 			return "", nil, err
 		}
@@ -181,14 +181,14 @@ func (e *Engine) loosen(ctx context.Context, now int64, user string, friends []s
 	return stamp, noted, nil
 }
 
-// nameAll writes the reverse edges of friends.
-func (e *Engine) nameAll(ctx context.Context, now int64, user, stamp string, friends []string) error {
-	_, err := e.do(ctx, now, e.reverse(&e.scripts.friendReverseAdd, user, stamp, friends)...)
+// addReverseEdges writes the reverse edges of friends.
+func (e *Engine) addReverseEdges(ctx context.Context, now int64, user, stamp string, friends []string) error {
+	_, err := e.do(ctx, now, e.reverseEdgeCalls(&e.scripts.friendReverseAdd, user, stamp, friends)...)
 	return err
 }
 
-// reverse are the calls of a script for the reverse edges of a user.
-func (e *Engine) reverse(s *script, user, stamp string, friends []string) []call {
+// reverseEdgeCalls are the calls of a script for the reverse edges of a user.
+func (e *Engine) reverseEdgeCalls(s *script, user, stamp string, friends []string) []call {
 	var calls []call
 	parts, places := e.byPart(len(friends), func(i int) int { return e.partOf(friends[i]) })
 	for j, p := range parts {
@@ -197,7 +197,7 @@ func (e *Engine) reverse(s *script, user, stamp string, friends []string) []call
 			for _, i := range some {
 				args = append(args, friends[i], user, stamp)
 			}
-			calls = append(calls, in(p, s, args...))
+			calls = append(calls, partCall(p, s, args...))
 		}
 	}
 	return calls
@@ -209,7 +209,7 @@ func (e *Engine) rewriteFriends(ctx context.Context, at time.Time, user string, 
 	if len(friends) > rollcall.MaxFriends {
 		return tooManyFriends(len(friends))
 	}
-	return e.untilSettled(ctx, func() (bool, error) {
+	return e.untilUnchanged(ctx, func() (bool, error) {
 		before, err := e.friendsOf(ctx, at.UnixMilli(), user)
 		if err != nil {
 			return false, err
@@ -229,14 +229,14 @@ func (e *Engine) rewrite(ctx context.Context, now int64, user string, before fri
 	}
 
 	// Reverse edges first: of those who come, and notes of those who leave.
-	stamp, _, err := e.loosen(ctx, now, user, differ, "")
+	stamp, _, err := e.noteReverseEdges(ctx, now, user, differ, "")
 	if err != nil {
 		return false, err
 	}
 	if stamp == "" {
 		stamp = maxStamp
 	}
-	if err := e.nameAll(ctx, now, user, stamp, gained); err != nil {
+	if err := e.addReverseEdges(ctx, now, user, stamp, gained); err != nil {
 		return false, err
 	}
 
@@ -251,12 +251,12 @@ func (e *Engine) rewrite(ctx context.Context, now int64, user string, before fri
 		for _, f := range some {
 			args = append(args, fmt.Sprint(enginekit.Milliseconds(f.Since)), f.User)
 		}
-		calls = append(calls, in(p, &e.scripts.friendStage, args...))
+		calls = append(calls, partCall(p, &e.scripts.friendStage, args...))
 	}
 	if _, err := e.do(ctx, now, calls...); err != nil {
 		return false, err
 	}
-	return e.settledBy(e.one(ctx, now, in(p, &e.scripts.friendSwap, user, name, fmt.Sprint(len(after)), before.stamp, stamp)))
+	return e.readListChange(e.one(ctx, now, partCall(p, &e.scripts.friendSwap, user, name, fmt.Sprint(len(after)), before.stamp, stamp)))
 }
 
 // maxStamp is later than all stamps: of a change that writes no reverse edge.
@@ -317,7 +317,7 @@ func (l *friendList) differences(after []rollcall.Friend) (differ, gained []stri
 
 // RemoveFriend implements [rollcall.Friends].
 func (e *Engine) RemoveFriend(ctx context.Context, at time.Time, user, friend string) (bool, error) {
-	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.friendRemove, "", user, friend))
+	msg, err := e.one(ctx, at.UnixMilli(), partCall(e.partOf(user), &e.scripts.friendRemove, "", user, friend))
 	if err != nil {
 		return false, err
 	}

@@ -69,7 +69,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 				case 2:
 					err = e.Erase(ctx, at, u, rollcall.BanKey{})
 				case 3:
-					err = e.pruneOlder(ctx, at.UnixMilli(), 0)
+					err = e.pruneOlderThan(ctx, at.UnixMilli(), 0)
 				case 4:
 					err = e.AddFriends(ctx, at, u, many)
 				case 5, 6, 7, 8, 9, 10:
@@ -94,7 +94,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 
 	// What was left is pruned, and only that.
 	for range 20 {
-		require.NoError(t, engines[0].pruneOlder(ctx, at.UnixMilli(), 0))
+		require.NoError(t, engines[0].pruneOlderThan(ctx, at.UnixMilli(), 0))
 	}
 	after, reverse := edgesIn(t, s, engines[0], users)
 	require.Equal(t, edges, after)
@@ -130,12 +130,12 @@ func TestPruningAndChangesDoNotCross(t *testing.T) {
 	now := at.UnixMilli()
 	users := []string{"alice", "bob"}
 	add := func(stamp string) bool {
-		again, err := e.settledBy(e.one(ctx, now, in(e.partOf("alice"), &e.scripts.friendAdd, "alice", stamp, "10", "bob", "")))
+		again, err := e.readListChange(e.one(ctx, now, partCall(e.partOf("alice"), &e.scripts.friendAdd, "alice", stamp, "10", "bob", "")))
 		require.NoError(t, err)
 		return !again
 	}
 	loosen := func() string {
-		stamp, noted, err := e.loosen(ctx, now, "alice", []string{"bob"}, "10")
+		stamp, noted, err := e.noteReverseEdges(ctx, now, "alice", []string{"bob"}, "10")
 		require.NoError(t, err)
 		require.Equal(t, []string{"bob"}, noted)
 		return stamp
@@ -143,13 +143,13 @@ func TestPruningAndChangesDoNotCross(t *testing.T) {
 
 	// The pruning falls between the reverse edge and the edge.
 	stamp := loosen()
-	require.NoError(t, e.nameAll(ctx, now, "alice", stamp, []string{"bob"}))
-	require.NoError(t, e.pruneOlder(ctx, now, 0))
+	require.NoError(t, e.addReverseEdges(ctx, now, "alice", stamp, []string{"bob"}))
+	require.NoError(t, e.pruneOlderThan(ctx, now, 0))
 	require.False(t, add(stamp), "the reverse edge is gone: the edge is refused")
 
 	// The adding falls between the steps of the pruning.
 	loosen()
-	msg, err := e.one(ctx, now, in(e.partOf("alice"), &e.scripts.friendFindLeftover, "0", "10"))
+	msg, err := e.one(ctx, now, partCall(e.partOf("alice"), &e.scripts.friendFindLeftover, "0", "10"))
 	require.NoError(t, err)
 	given, err := msg.ToArray()
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestPruningAndChangesDoNotCross(t *testing.T) {
 	left, err := given[0].AsStrSlice()
 	require.NoError(t, err)
 	stamp = loosen()
-	require.NoError(t, e.nameAll(ctx, now, "alice", stamp, []string{"bob"}))
+	require.NoError(t, e.addReverseEdges(ctx, now, "alice", stamp, []string{"bob"}))
 	require.NoError(t, e.prune(ctx, now, left[0], left[1], left[2:]))
 	require.True(t, add(stamp))
 	edges, reverse := edgesIn(t, s, e, users)
@@ -165,16 +165,16 @@ func TestPruningAndChangesDoNotCross(t *testing.T) {
 	require.Equal(t, edges, reverse, "written since it was given up: it stays")
 
 	// The pruning falls between the note of an edge that leaves and its end.
-	stamp, _, err = e.loosen(ctx, now, "alice", []string{"bob"}, "")
+	stamp, _, err = e.noteReverseEdges(ctx, now, "alice", []string{"bob"}, "")
 	require.NoError(t, err)
 	before, err := e.friendsOf(ctx, now, "alice")
 	require.NoError(t, err)
-	require.NoError(t, e.pruneOlder(ctx, now, 0))
-	again, err := e.settledBy(e.one(ctx, now, in(e.partOf("alice"), &e.scripts.friendSwap, "alice", "nothing", "0", before.stamp, stamp)))
+	require.NoError(t, e.pruneOlderThan(ctx, now, 0))
+	again, err := e.readListChange(e.one(ctx, now, partCall(e.partOf("alice"), &e.scripts.friendSwap, "alice", "nothing", "0", before.stamp, stamp)))
 	require.NoError(t, err)
 	require.True(t, again, "the note is gone: the edge stays")
 	require.NoError(t, e.ReplaceFriends(ctx, at, "alice", nil))
-	require.NoError(t, e.pruneOlder(ctx, now, 0))
+	require.NoError(t, e.pruneOlderThan(ctx, now, 0))
 	edges, reverse = edgesIn(t, s, e, users)
 	require.Empty(t, edges)
 	require.Empty(t, reverse)

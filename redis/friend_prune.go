@@ -16,18 +16,18 @@ const (
 	pruneStep  = 200 // reverse edges of a partition that one round removes
 )
 
-// pruneLoose removes reverse edges that were left, a bounded number of them.
-func (e *Engine) pruneLoose(ctx context.Context, at time.Time) error {
+// pruneLeftovers removes reverse edges that were left, a bounded number of them.
+func (e *Engine) pruneLeftovers(ctx context.Context, at time.Time) error {
 	period := at.UnixMilli() / pruneEvery.Milliseconds()
-	if e.pruned.Swap(period) == period {
+	if e.lastPruning.Swap(period) == period {
 		return nil
 	}
-	return e.pruneOlder(ctx, at.UnixMilli(), pruneAfter)
+	return e.pruneOlderThan(ctx, at.UnixMilli(), pruneAfter)
 }
 
-// pruneOlder does so for users whose friends have not changed for an age.
-func (e *Engine) pruneOlder(ctx context.Context, now int64, age time.Duration) error {
-	messages, err := e.everywhere(ctx, now, &e.scripts.friendFindLeftover, fmt.Sprint(age.Microseconds()), fmt.Sprint(pruneStep))
+// pruneOlderThan does so for users whose friends have not changed for an age.
+func (e *Engine) pruneOlderThan(ctx context.Context, now int64, age time.Duration) error {
+	messages, err := e.inAllParts(ctx, now, &e.scripts.friendFindLeftover, fmt.Sprint(age.Microseconds()), fmt.Sprint(pruneStep))
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,9 @@ func (e *Engine) pruneOlder(ctx context.Context, now int64, age time.Duration) e
 
 // prune removes reverse edges of a user that were given up at a stamp.
 func (e *Engine) prune(ctx context.Context, now int64, user, stamp string, friends []string) error {
-	if _, err := e.do(ctx, now, e.reverse(&e.scripts.friendReverseRemove, user, stamp, friends)...); err != nil {
+	if _, err := e.do(ctx, now, e.reverseEdgeCalls(&e.scripts.friendReverseRemove, user, stamp, friends)...); err != nil {
 		return err
 	}
-	_, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.friendForgetLeftover, append([]string{user, stamp}, friends...)...))
+	_, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendForgetLeftover, append([]string{user, stamp}, friends...)...))
 	return err
 }

@@ -49,7 +49,7 @@ func (e *Engine) knowKinds(ctx context.Context, now int64, kinds ...string) erro
 	if len(args) == 1 {
 		return nil
 	}
-	msg, err := e.one(ctx, 0, at(e.key("kinds"), &e.scripts.kindAdd, args...))
+	msg, err := e.one(ctx, 0, keyCall(e.key("kinds"), &e.scripts.kindAdd, args...))
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (e *Engine) knowKinds(ctx context.Context, now int64, kinds ...string) erro
 
 // Kinds implements [rollcall.Kinds].
 func (e *Engine) Kinds(ctx context.Context) ([]rollcall.KindUse, error) {
-	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed { return e.client.B().Smembers().Key(e.key("kinds")).Build() }))
+	msg, err := e.one(ctx, 0, plainCall(func() rueidis.Completed { return e.client.B().Smembers().Key(e.key("kinds")).Build() }))
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (e *Engine) usesOf(ctx context.Context, kinds []string) ([]rollcall.KindUse
 	for i, kind := range kinds {
 		out[i].Kind = kind
 	}
-	counts, err := e.everywhere(ctx, 0, &e.scripts.kindUse, kinds...)
+	counts, err := e.inAllParts(ctx, 0, &e.scripts.kindUse, kinds...)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (e *Engine) DeleteKind(ctx context.Context, kind string) error {
 	if err := e.refuseUsed(ctx, kind); err != nil {
 		return err
 	}
-	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+	msg, err := e.one(ctx, 0, plainCall(func() rueidis.Completed {
 		return e.client.B().Srem().Key(e.key("kinds")).Member(kind).Build()
 	}))
 	if err != nil {
@@ -144,7 +144,7 @@ func (e *Engine) DeleteKind(ctx context.Context, kind string) error {
 	}
 	// What came between the question and the removal has the kind again.
 	if err := e.refuseUsed(ctx, kind); err != nil {
-		_, again := e.one(ctx, 0, plain(func() rueidis.Completed {
+		_, again := e.one(ctx, 0, plainCall(func() rueidis.Completed {
 			return e.client.B().Sadd().Key(e.key("kinds")).Member(kind).Build()
 		}))
 		return errors.Join(err, again)

@@ -44,7 +44,7 @@ import (
 // Bounds of a list.
 const (
 	maxCandidates = 100_000 // sessions that a filter without an index looks at
-	shallow       = 1000    // sessions that a page is walked to; to a deeper page they are counted
+	walkLimit     = 1000    // sessions that a page is walked to; to a deeper page they are counted
 )
 
 // List implements [rollcall.Sessions].
@@ -59,8 +59,8 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 	indexed := indexesOf(&q.Filter)
 	byLogin := q.Sort != rollcall.NewestSeen
 	switch {
-	case q.Filter.Users != nil || len(indexed) > 1 || l.mustLook() || (len(indexed) == 1 && !byLogin) || (hasRange(&q.Filter) && !byLogin):
-		return l.gathered(ctx, indexed)
+	case q.Filter.Users != nil || len(indexed) > 1 || l.needsRecords() || (len(indexed) == 1 && !byLogin) || (hasRange(&q.Filter) && !byLogin):
+		return l.answerGathered(ctx, indexed)
 	case byLogin:
 		l.order = "login"
 		if len(indexed) == 1 {
@@ -100,24 +100,24 @@ func indexesOf(f *rollcall.SessionFilter) []string {
 	return out
 }
 
-// stream is what is known of one partition's sessions in login order.
-type stream struct {
+// loginStream is what is known of one partition's sessions in login order.
+type loginStream struct {
 	ids    []rollcall.SessionID
 	behind string // the last id looked at
 	done   bool
 }
 
-// merge walks the sessions of all partitions in login order.
-type merge struct {
+// loginMerge walks the sessions of all partitions in login order.
+type loginMerge struct {
 	l     *listing
-	parts []stream
+	parts []loginStream
 	from  string // the login at which the walk begins, "" for the end of the range
 	step  int
 	total int
 }
 
-func (l *listing) newMerge(from string, behind string, expect int) *merge {
-	m := &merge{l: l, parts: make([]stream, len(l.e.keyPrefixes)), from: from}
+func (l *listing) newMerge(from string, behind string, expect int) *loginMerge {
+	m := &loginMerge{l: l, parts: make([]loginStream, len(l.e.keyPrefixes)), from: from}
 	for p := range m.parts {
 		m.parts[p].behind = behind
 	}
@@ -127,7 +127,7 @@ func (l *listing) newMerge(from string, behind string, expect int) *merge {
 
 // fill asks those partitions for more of which nothing is left, until there is.
 // The first time it asks all, once they have ended what is due, and counts.
-func (m *merge) fill(ctx context.Context, first bool) error {
+func (m *loginMerge) fill(ctx context.Context, first bool) error {
 	for {
 		var parts []int
 		for p := range m.parts {
@@ -138,8 +138,8 @@ func (m *merge) fill(ctx context.Context, first bool) error {
 		if len(parts) == 0 || (m.step == 0 && !first) {
 			return nil
 		}
-		err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
-			return in(p, &m.l.e.scripts.listPage, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
+		err := m.l.askDrained(ctx, parts, first, func(p int, budget string) call {
+			return partCall(p, &m.l.e.scripts.listPage, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
 				m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), budget)
 		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
 		if err != nil {
@@ -149,10 +149,10 @@ func (m *merge) fill(ctx context.Context, first bool) error {
 	}
 }
 
-// drained asks partitions for a part of a list. The first time each ends what is
+// askDrained asks partitions for a part of a list. The first time each ends what is
 // due before it answers. Where that is more than a few it is worked off and the
 // partition asked again, until nothing is.
-func (l *listing) drained(ctx context.Context, parts []int, first bool, ask func(p int, budget string) call, take func(p int, reply []rueidis.RedisMessage)) error {
+func (l *listing) askDrained(ctx context.Context, parts []int, first bool, ask func(p int, budget string) call, take func(p int, reply []rueidis.RedisMessage)) error {
 	budget := "0"
 	if first {
 		budget = fmt.Sprint(dueFirst)
@@ -186,7 +186,7 @@ func (l *listing) drained(ctx context.Context, parts []int, first bool, ask func
 	return nil
 }
 
-func (m *merge) take(p int, reply []rueidis.RedisMessage, first bool) {
+func (m *loginMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	if first {
 		n, _ := reply[1].AsInt64()
 		m.total += int(n)
@@ -199,7 +199,7 @@ func (m *merge) take(p int, reply []rueidis.RedisMessage, first bool) {
 }
 
 // next returns the next id of all.
-func (m *merge) next(ctx context.Context) (rollcall.SessionID, bool, error) {
+func (m *loginMerge) next(ctx context.Context) (rollcall.SessionID, bool, error) {
 	if err := m.fill(ctx, false); err != nil {
 		return rollcall.SessionID{}, false, err
 	}
@@ -226,7 +226,7 @@ func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session],
 	var page rollcall.Page[rollcall.Session]
 	skip := l.skip()
 	expect := l.limit() + 1
-	if skip <= shallow {
+	if skip <= walkLimit {
 		expect += skip
 	}
 	m := l.newMerge("", l.q.Page.Cursor, expect)
@@ -241,8 +241,8 @@ func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session],
 		page.Total = total
 		return page, nil
 	}
-	if skip > shallow {
-		from, passed, err := l.cut(ctx, m, skip)
+	if skip > walkLimit {
+		from, passed, err := l.instantNear(ctx, m, skip)
 		if err != nil {
 			return page, err
 		}

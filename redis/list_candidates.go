@@ -4,23 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/redis/rueidis"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/casefold"
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
-
-// mustLook reports whether the filter has a condition that only a look at the
-// session decides.
-func (l *listing) mustLook() bool {
-	f := &l.q.Filter
-	return f.Name != "" || len(f.Attrs) > 0 || f.SeenWithin > 0 || (f.IP.IsValid() && !f.IP.IsSingleIP())
-}
 
 // search is the candidates of a filter, partition by partition.
 type search struct {
@@ -55,8 +45,9 @@ const (
 	candidatesOfScript = 10 // what it costs besides
 )
 
-// gathered answers a query that has to be gathered before it can be put in order.
-func (l *listing) gathered(ctx context.Context, indexed []string) (rollcall.Page[rollcall.Session], error) {
+// answerGathered answers a query whose sessions have to be gathered before they can be
+// sorted.
+func (l *listing) answerGathered(ctx context.Context, indexed []string) (rollcall.Page[rollcall.Session], error) {
 	var page rollcall.Page[rollcall.Session]
 	items, partial, edge, err := l.gather(ctx, indexed)
 	if err != nil {
@@ -67,13 +58,13 @@ func (l *listing) gathered(ctx context.Context, indexed []string) (rollcall.Page
 		return page, nil
 	}
 	if partial && l.q.Page.Cursor != "" && l.q.Sort != rollcall.NewestSeen { // go on behind the cursor
-		if items, partial, edge, err = l.from(l.q.Page.Cursor).gather(ctx, indexed); err != nil {
+		if items, partial, edge, err = l.startingAt(l.q.Page.Cursor).gather(ctx, indexed); err != nil {
 			return page, err
 		}
 	}
 	l.sort(items)
 	total, bound := page.Total, page.TotalIsLowerBound
-	rest, began := l.behind(items)
+	rest, began := l.afterCursor(items)
 	page, err = l.pageOf(ctx, total, rest)
 	page.TotalIsLowerBound = bound
 	if l.q.Sort == rollcall.NewestSeen && page.Next != "" {
@@ -97,8 +88,8 @@ func (l *listing) pageOf(ctx context.Context, total int, items []enginekit.Sessi
 	})
 }
 
-// from is the same question about the sessions from a cursor on.
-func (l *listing) from(cursor string) *listing {
+// startingAt returns the same question about the sessions from a cursor on.
+func (l *listing) startingAt(cursor string) *listing {
 	out := *l
 	at := idOf(cursor).Time().UnixMilli()
 	if l.down() {
@@ -124,8 +115,8 @@ func (l *listing) sort(items []enginekit.SessionSeen) {
 	})
 }
 
-// behind cuts off what stands before the page, and returns when its walk began.
-func (l *listing) behind(items []enginekit.SessionSeen) ([]enginekit.SessionSeen, int64) {
+// afterCursor cuts off what stands before the page, and returns when its walk began.
+func (l *listing) afterCursor(items []enginekit.SessionSeen) ([]enginekit.SessionSeen, int64) {
 	began := l.at.UnixMilli()
 	for _, s := range items {
 		began = max(began, s.At)
@@ -174,8 +165,8 @@ func (l *listing) gather(ctx context.Context, indexed []string) (items []enginek
 			return c != 0 && (c < 0) == l.down()
 		})
 	}
-	if l.mustLook() {
-		items, err = l.look(ctx, items)
+	if l.needsRecords() {
+		items, err = l.keepMatching(ctx, items)
 	}
 	return items, partial, edge, err
 }
@@ -191,7 +182,7 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 		all[p] = p
 	}
 	most := 0
-	if l.mustLook() && l.q.Filter.Users == nil {
+	if l.needsRecords() && l.q.Filter.Users == nil {
 		most = max(1, l.e.maxCandidates/n)
 	}
 	s.walks = make([][]*candidateWalk, n)
@@ -204,7 +195,7 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 			s.walks[p] = append(s.walks[p], &candidateWalk{user: u})
 		}
 	}
-	if err := l.ask(ctx, s, indexed, all, most); err != nil {
+	if err := l.askCandidates(ctx, s, indexed, all, most); err != nil {
 		return nil, err
 	}
 	looked, left := 0, 0
@@ -219,12 +210,12 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 	if left == 0 || looked+left > l.e.maxCandidates {
 		return s, nil
 	}
-	return s, l.ask(ctx, s, indexed, rest, 0)
+	return s, l.askCandidates(ctx, s, indexed, rest, 0)
 }
 
-// ask looks at candidates of partitions, in bounded steps, once they have ended
-// what is due: at most of them in each, 0 for all.
-func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []int, most int) error {
+// askCandidates looks at candidates of partitions in bounded steps, once each has ended
+// what is due: at most so many in each, 0 for all.
+func (l *listing) askCandidates(ctx context.Context, s *search, indexed []string, parts []int, most int) error {
 	if len(indexed) == 0 && l.q.Filter.Users == nil {
 		indexed = []string{"login"}
 	}
@@ -236,7 +227,7 @@ func (l *listing) ask(ctx context.Context, s *search, indexed []string, parts []
 		for _, p := range parts {
 			for _, w := range s.walks[p] {
 				if step := l.step(w, most); step > 0 {
-					calls = append(calls, l.narrow(p, w, step, budget, indexed))
+					calls = append(calls, l.candidateCall(p, w, step, budget, indexed))
 					walks, of = append(walks, w), append(of, p)
 				}
 			}
@@ -305,18 +296,18 @@ func (l *listing) cost(w *candidateWalk, most int) int {
 		step = min(step, w.left)
 	}
 	cost := candidatesOfScript + step*candidateStep/l.mostStep()
-	if l.e.isMuchDue() {
+	if l.e.areManyDue() {
 		cost += candidatesAtOnce / dueAsked // the script ends some as well
 	}
 	return cost
 }
 
-func (l *listing) narrow(p int, w *candidateWalk, step int, budget string, indexed []string) call {
+func (l *listing) candidateCall(p int, w *candidateWalk, step int, budget string, indexed []string) call {
 	args := []string{
 		fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()), fmt.Sprint(step), flag(l.public()), budget,
 		w.behind, flag(l.q.Sort == rollcall.NewestSeen), w.user,
 	}
-	return in(p, &l.e.scripts.listIntersect, append(args, indexed...)...)
+	return partCall(p, &l.e.scripts.listIntersect, append(args, indexed...)...)
 }
 
 // takeCandidates takes what a step found; due says that more sessions were due
@@ -355,48 +346,4 @@ func (e *Engine) usersIn(part int, users []string) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// look keeps those candidates that meet the conditions only a look decides.
-func (l *listing) look(ctx context.Context, items []enginekit.SessionSeen) ([]enginekit.SessionSeen, error) {
-	ids := make([]rollcall.SessionID, len(items))
-	for i, s := range items {
-		ids[i] = s.ID
-	}
-	kept := items[:0]
-	since := int64(math.MinInt64)
-	if w := l.q.Filter.SeenWithin; w > 0 {
-		since = l.at.UnixMilli() - w.Milliseconds()
-	}
-	name := casefold.Fold(l.q.Filter.Name)
-	const step = 10_000
-	for some := range slices.Chunk(ids, step) {
-		records, err := l.e.records(ctx, l.at, some)
-		if err != nil {
-			return nil, err
-		}
-		for i := range records {
-			r := &records[i]
-			if seen := r.SeenAt.UnixMilli(); seen >= since && l.meets(r, name) {
-				kept = append(kept, enginekit.SessionSeen{At: seen, ID: r.ID})
-			}
-		}
-	}
-	return kept, nil
-}
-
-func (l *listing) meets(r *record, name string) bool {
-	f := &l.q.Filter
-	if f.IP.IsValid() && !(r.IP.IsValid() && f.IP.Contains(r.IP)) {
-		return false
-	}
-	if name != "" && !strings.HasPrefix(casefold.Fold(r.Name), name) {
-		return false
-	}
-	for k, v := range f.Attrs {
-		if have, ok := r.Attrs[k]; !ok || have != v {
-			return false
-		}
-	}
-	return true
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// residue is how many sessions a deep page may be walked to from where the
+// maxWalk is how many sessions a deep page may be walked to from where the
 // counting left off.
-const residue = 256
+const maxWalk = 256
 
-// cut finds an instant near the one at which a deep page begins, by counting:
+// instantNear finds an instant near the one at which a deep page begins, by counting:
 // it returns the instant, and how many sessions lie before it in the order.
 // The instant is sought by interpolation between two whose counts are known,
 // and by bisection when that does not halve the distance.
-func (l *listing) cut(ctx context.Context, m *merge, skip int) (at int64, passed int, err error) {
+func (l *listing) instantNear(ctx context.Context, m *loginMerge, skip int) (at int64, passed int, err error) {
 	first, last, err := l.span(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -30,13 +30,13 @@ func (l *listing) cut(ctx context.Context, m *merge, skip int) (at int64, passed
 	}
 	near, far := int64(0), last-first+1 // before near lie few enough, before far too many
 	few, many := 0, m.total
-	for round := 0; far-near > 1 && skip-few > residue; round++ {
+	for round := 0; far-near > 1 && skip-few > maxWalk; round++ {
 		x := near + int64(float64(far-near)*float64(skip-few)/float64(many-few))
 		if round%3 == 2 {
 			x = near + (far-near)/2
 		}
 		x = min(max(x, near+1), far-1)
-		n, err := l.before(ctx, instant(x))
+		n, err := l.countBefore(ctx, instant(x))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -49,9 +49,9 @@ func (l *listing) cut(ctx context.Context, m *merge, skip int) (at int64, passed
 	return instant(near), few, nil
 }
 
-// before counts the sessions that come before those of an instant, as far as the
+// countBefore counts the sessions that come before those of an instant, as far as the
 // viewer is told of them.
-func (l *listing) before(ctx context.Context, at int64) (int, error) {
+func (l *listing) countBefore(ctx context.Context, at int64) (int, error) {
 	low, high := strconv.FormatInt(l.low, 10), "("+strconv.FormatInt(at, 10)
 	if l.down() {
 		low, high = high, "("+strconv.FormatInt(l.high, 10)
@@ -63,7 +63,7 @@ func (l *listing) before(ctx context.Context, at int64) (int, error) {
 	var calls []call
 	for p := range l.e.keyPrefixes {
 		for _, order := range orders {
-			calls = append(calls, plain(func() rueidis.Completed {
+			calls = append(calls, plainCall(func() rueidis.Completed {
 				return l.e.client.B().Zcount().Key(l.e.of(p, order)).Min(low).Max(high).Build()
 			}))
 		}
@@ -92,7 +92,7 @@ func (l *listing) span(ctx context.Context) (first, last int64, err error) {
 	var calls []call
 	for p := range l.e.keyPrefixes {
 		for _, rev := range []bool{false, true} {
-			calls = append(calls, plain(func() rueidis.Completed {
+			calls = append(calls, plainCall(func() rueidis.Completed {
 				k := l.e.client.B().Zrange().Key(l.e.of(p, l.order))
 				low, high := fmt.Sprint(l.low), fmt.Sprintf("(%d", l.high)
 				if rev {

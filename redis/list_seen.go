@@ -88,13 +88,13 @@ func (m *seenMerge) fill(ctx context.Context, first bool) error {
 		if len(parts) == 0 || (m.step == 0 && !first) {
 			return nil
 		}
-		err := m.l.drained(ctx, parts, first, func(p int, budget string) call {
+		err := m.l.askDrained(ctx, parts, first, func(p int, budget string) call {
 			s := &m.parts[p]
 			from, behind := "", ""
 			if s.begun {
 				from, behind = fmt.Sprint(s.after.At), idText(s.after.ID)
 			}
-			return in(p, &m.l.e.scripts.listBySeen, from, behind, fmt.Sprint(m.step), flag(m.l.public()), budget)
+			return partCall(p, &m.l.e.scripts.listBySeen, from, behind, fmt.Sprint(m.step), flag(m.l.public()), budget)
 		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
 		if err != nil {
 			return err

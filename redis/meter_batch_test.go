@@ -102,7 +102,7 @@ end`, fmt.Sprint(c.at.Add(48*time.Hour).UnixMilli()))
 	})
 	for range 20 { // without an outage
 		c.clock.Advance(4 * time.Second)
-		_, err := c.e.everywhere(ctx, c.clock.Now().UnixMilli(), &c.e.scripts.upkeepStamp, "1")
+		_, err := c.e.inAllParts(ctx, c.clock.Now().UnixMilli(), &c.e.scripts.upkeepStamp, "1")
 		require.NoError(t, err)
 	}
 	c.m.requireQuick(t, "many due of each timeout", func() {

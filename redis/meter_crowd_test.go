@@ -295,9 +295,9 @@ end`, fmt.Sprint(int32(today-days)), fmt.Sprint(int32(today)))
 		require.Equal(t, 60, n)
 	})
 	c.m.requireQuick(t, "an export", func() {
-		dossiers := export(t, c.e, c.at)
-		require.Len(t, dossiers, 300)
-		require.Len(t, dossiers[0].Days["user"], days+1)
+		snapshots := export(t, c.e, c.at)
+		require.Len(t, snapshots, 300)
+		require.Len(t, snapshots[0].Days["user"], days+1)
 	})
 	c.m.requireQuick(t, "an archive's copies", func() {
 		require.NoError(t, c.e.MarkDirty(ctx, "user", today-100))

@@ -27,7 +27,7 @@ func (e *Engine) CountKnown(ctx context.Context, at time.Time, v rollcall.Viewer
 }
 
 func (e *Engine) sum(ctx context.Context, at time.Time, args ...string) (int, error) {
-	out, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.presenceCount, args...)
+	out, err := e.inAllParts(ctx, at.UnixMilli(), &e.scripts.presenceCount, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -60,9 +60,9 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 			for k, i := range some {
 				names[k] = users[i]
 			}
-			calls = append(calls, in(p, &e.scripts.presenceStatus, append([]string{seconds(window), seconds(e.settings.Retention), public}, names...)...))
+			calls = append(calls, partCall(p, &e.scripts.presenceStatus, append([]string{seconds(window), seconds(e.settings.Retention), public}, names...)...))
 			if sessions {
-				calls = append(calls, in(p, &e.scripts.sessionCount, append([]string{public, fmt.Sprint(dueFirst)}, names...)...))
+				calls = append(calls, partCall(p, &e.scripts.sessionCount, append([]string{public, fmt.Sprint(dueFirst)}, names...)...))
 			}
 			which = append(which, some)
 		}
@@ -114,7 +114,7 @@ func (e *Engine) sessionsOf(ctx context.Context, at time.Time, users []string, s
 	if err := e.endDue(ctx, at.UnixMilli(), []int{part}); err != nil {
 		return nil, err
 	}
-	msg, err := e.one(ctx, at.UnixMilli(), in(part, &e.scripts.sessionCount, args...))
+	msg, err := e.one(ctx, at.UnixMilli(), partCall(part, &e.scripts.sessionCount, args...))
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (e *Engine) clear(ctx context.Context, at, before time.Time, over func() bo
 		parts = parts[len(some):]
 		calls := make([]call, len(some))
 		for i, p := range some {
-			calls[i] = in(p, &e.scripts.presenceClear, fmt.Sprint(line), fmt.Sprint(clearStep))
+			calls[i] = partCall(p, &e.scripts.presenceClear, fmt.Sprint(line), fmt.Sprint(clearStep))
 		}
 		messages, failed := e.workOff(ctx, at.UnixMilli(), calls)
 		for i, msg := range messages {

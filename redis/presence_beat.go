@@ -19,7 +19,7 @@ const (
 type beats struct {
 	mu      sync.Mutex
 	pending *beatBatch
-	some    chan struct{} // has an element if something is pending
+	wake    chan struct{} // has an element if something is pending
 }
 
 // beatBatch is what one round sends.
@@ -33,7 +33,7 @@ type beatBatch struct {
 
 // Beat implements [rollcall.Presence].
 func (e *Engine) Beat(ctx context.Context, at time.Time, users []string) error {
-	if err := e.open(); err != nil || len(users) == 0 {
+	if err := e.checkOpen(); err != nil || len(users) == 0 {
 		return err
 	}
 	for from := 0; from < len(users); from += maxBatch {
@@ -55,7 +55,7 @@ func (e *Engine) beat(ctx context.Context, now int64, users []string) error {
 		case <-ctx.Done():
 			return unavailable(ctx.Err())
 		case <-e.stop:
-			return e.open()
+			return e.checkOpen()
 		case <-batch.done:
 		}
 		if joined {
@@ -81,7 +81,7 @@ func (b *beats) join(partitions int, now int64, users []string, parts []int) (*b
 		batch.byPart[parts[i]] = append(batch.byPart[parts[i]], u)
 	}
 	select {
-	case b.some <- struct{}{}:
+	case b.wake <- struct{}{}:
 	default:
 	}
 	return batch, true
@@ -97,13 +97,12 @@ func (b *beats) take() *beatBatch {
 
 // keepBeating sends batches until the engine closes.
 func (e *Engine) keepBeating() {
-	ctx, cancel := e.until()
-	defer cancel()
+	ctx := e.lifetime
 	for {
 		select {
 		case <-e.stop:
 			return
-		case <-e.beats.some:
+		case <-e.beats.wake:
 		}
 		if batch := e.beats.take(); batch != nil {
 			batch.err = e.sendBeats(ctx, batch)
@@ -120,7 +119,7 @@ func (e *Engine) sendBeats(ctx context.Context, batch *beatBatch) error {
 	for p, users := range batch.byPart {
 		slices.Sort(users)
 		for some := range slices.Chunk(slices.Compact(users), beatStep) {
-			calls = append(calls, in(p, &e.scripts.presenceBeat, some...))
+			calls = append(calls, partCall(p, &e.scripts.presenceBeat, some...))
 		}
 	}
 	_, err := e.do(ctx, batch.now, calls...)

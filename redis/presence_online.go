@@ -56,17 +56,17 @@ type onlineWalk struct {
 
 // Online implements [rollcall.Presence].
 func (e *Engine) Online(ctx context.Context, at time.Time, window time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
-	return e.bySight(ctx, at, &e.scripts.presenceOnline, window, r, v)
+	return e.usersByLastSeen(ctx, at, &e.scripts.presenceOnline, window, r, v)
 }
 
 // KnownUsers implements [rollcall.Presence].
 func (e *Engine) KnownUsers(ctx context.Context, at time.Time, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
-	return e.bySight(ctx, at, &e.scripts.presenceWalk, e.settings.Retention, r, v)
+	return e.usersByLastSeen(ctx, at, &e.scripts.presenceWalk, e.settings.Retention, r, v)
 }
 
-// bySight makes a page of users by last sight; span is the window or retention
+// usersByLastSeen makes a page of users by last sight; span is the window or retention
 // that the script asks for.
-func (e *Engine) bySight(ctx context.Context, at time.Time, script *script, span time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
+func (e *Engine) usersByLastSeen(ctx context.Context, at time.Time, script *script, span time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
 	var page rollcall.Page[rollcall.Seen]
 	skip := max(0, r.Number-1) * r.Limit
 	w := &onlineWalk{
@@ -139,7 +139,7 @@ func (w *onlineWalk) fill(ctx context.Context, first bool) error {
 			if h.last.sec != 0 {
 				sec = fmt.Sprint(h.last.sec)
 			}
-			calls = append(calls, in(p, w.script, append(w.args[:2:2], sec, h.last.user, fmt.Sprint(w.step))...))
+			calls = append(calls, partCall(p, w.script, append(w.args[:2:2], sec, h.last.user, fmt.Sprint(w.step))...))
 			parts = append(parts, p)
 		}
 		if len(calls) == 0 || (w.step == 0 && !first) {

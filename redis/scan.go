@@ -16,7 +16,7 @@ func (e *Engine) eachField(ctx context.Context, name string, parts []int, each f
 	for len(parts) > 0 {
 		calls := make([]call, len(parts))
 		for i, p := range parts {
-			calls[i] = plain(func() rueidis.Completed {
+			calls[i] = plainCall(func() rueidis.Completed {
 				return e.client.B().Hscan().Key(e.of(p, name)).Cursor(cursors[p]).Count(hashStep).Build()
 			})
 		}

@@ -31,7 +31,7 @@ func (e *Engine) loadScripts(ctx context.Context) error {
 		switch {
 		case err == nil:
 			whole++
-		case judge(err) == failed && !letsNobodyIn(err):
+		case outcomeOf(err) == failed && !refusesUser(err):
 			return err
 		case away == nil:
 			away = err
@@ -84,23 +84,23 @@ func (e *Engine) lacking(ctx context.Context, node rueidis.Client) []*script {
 // notLoaded is the error of a script that a server did not take.
 func notLoaded(s *script, err error) error {
 	var re *rueidis.RedisError
-	if !errors.As(err, &re) || judge(err) != failed {
-		return failure(err)
+	if !errors.As(err, &re) || outcomeOf(err) != failed {
+		return errorOf(err)
 	}
 	if strings.HasPrefix(re.Error(), "Error compiling") { // the client has cut off ERR
 		return &rollcall.Error{Code: rollcall.CodeInternal, Detail: fmt.Sprintf("Redis cannot compile the script %q", s.name), Err: err}
 	}
 	switch code, _, _ := strings.Cut(re.Error(), " "); code {
 	case "OOM", "MISCONF", "NOAUTH", "WRONGPASS", "NOPERM":
-		return failure(err)
+		return errorOf(err)
 	default:
 		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: fmt.Sprintf("Redis refuses the script %q", s.name), Err: err}
 	}
 }
 
-// letsNobodyIn reports whether a server does not know the engine's user: what it says
+// refusesUser reports whether a server does not know the engine's user: what it says
 // of a connection, not of a command.
-func letsNobodyIn(err error) bool {
+func refusesUser(err error) bool {
 	var re *rueidis.RedisError
 	if !errors.As(err, &re) {
 		return false

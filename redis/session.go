@@ -34,13 +34,13 @@ func (e *Engine) claimKey(r *rollcall.Retry) string {
 	return e.of(e.home(uint16(r.Key[0])<<8|uint16(r.Key[1])), "claim:"+string(r.Key[:]))
 }
 
-// claim takes a retry key for a request; it reports whether there was one to
-// take. Logins of one request may hold it together: its nonce tells them apart.
+// claim claims the retry key of a login for its request; false if the login has none.
+// Several logins of one request may hold it: the nonce tells them apart.
 func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.StartSession) (bool, error) {
 	if b.Retry == nil {
 		return false, nil
 	}
-	msg, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.retryClaim, string(b.Retry.Request[:]),
+	msg, err := e.one(ctx, now, keyCall(e.claimKey(b.Retry), &e.scripts.retryClaim, string(b.Retry.Request[:]),
 		string(b.Retry.Nonce[:]), fmt.Sprint(now), fmt.Sprint(e.settings.RetryKeep.Milliseconds())))
 	if err != nil {
 		return false, err
@@ -54,7 +54,7 @@ func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.StartSession)
 
 // unclaim gives a login's hold on its retry key up.
 func (e *Engine) unclaim(ctx context.Context, now int64, b *rollcall.StartSession) error {
-	_, err := e.one(ctx, now, at(e.claimKey(b.Retry), &e.scripts.retryRelease, string(b.Retry.Nonce[:])))
+	_, err := e.one(ctx, now, keyCall(e.claimKey(b.Retry), &e.scripts.retryRelease, string(b.Retry.Nonce[:])))
 	return err
 }
 
@@ -65,13 +65,14 @@ func errRetryTaken() error {
 // makeRoomStep bounds the sessions that one script of a login ends for each limit.
 const makeRoomStep = 16
 
-// startSession carries out a login. If very many sessions have to make room, as after a
-// limit was lowered, they end in steps ahead of it, down to those that the limit
-// has room for without the login.
+// startSession sends a login until it succeeds or is refused. The script may ask for
+// something that has to come first: a kind to be known, an erasure or a cutoff to be
+// finished. If very many sessions have to make room, as after a limit was lowered, each
+// attempt ends some of them, until the limit is kept without the login.
 func (e *Engine) startSession(ctx context.Context, now int64, b *rollcall.StartSession) (out rollcall.StartResult, err error) {
-	ahead := "" // ids that such steps ended
+	ahead := "" // ids that earlier attempts ended
 	for {
-		msg, err := e.confirmed(ctx, now, e.beginning(now, b, ahead))
+		msg, err := e.oneConfirmed(ctx, now, e.loginCall(now, b, ahead))
 		if err != nil {
 			return out, err
 		}
@@ -83,10 +84,10 @@ func (e *Engine) startSession(ctx context.Context, now int64, b *rollcall.StartS
 		switch status, _ := reply[0].ToString(); status {
 		case "ok":
 			r, err := unpackLive(reply)
-			out.Session, out.Ended = r.Session, replaced(reply[5])
+			out.Session, out.Ended = r.Session, replacedSessions(reply[5])
 			return out, err
 		case "again":
-			return replayed(now, reply)
+			return readReplay(now, reply)
 		case "banned":
 			return out, bannedError(b.BanKey, reply[1])
 		case "limit":
@@ -98,7 +99,7 @@ func (e *Engine) startSession(ctx context.Context, now int64, b *rollcall.StartS
 		case "erasing": // first, as the login is a new user's
 			err = e.eraseAhead(ctx, now, b.Session.User, reply[1:])
 		case "cutoff":
-			_, _, err = e.drain(ctx, now, e.partOf(b.Session.User), "", b.Session.User)
+			_, _, err = e.drainCutoff(ctx, now, e.partOf(b.Session.User), "", b.Session.User)
 		case "more":
 			ids, _ := reply[1].ToString()
 			ahead += ids
@@ -111,8 +112,8 @@ func (e *Engine) startSession(ctx context.Context, now int64, b *rollcall.StartS
 	}
 }
 
-// beginning is one attempt at a login, behind steps that ended some sessions.
-func (e *Engine) beginning(now int64, b *rollcall.StartSession, ahead string) call {
+// loginCall is one attempt at a login. ahead are the ids that earlier attempts ended.
+func (e *Engine) loginCall(now int64, b *rollcall.StartSession, ahead string) call {
 	s := &b.Session
 	var random, home packer
 	random.u64(b.Random)
@@ -124,12 +125,12 @@ func (e *Engine) beginning(now int64, b *rollcall.StartSession, ahead string) ca
 	if b.Retry != nil {
 		retry, request, nonce = string(b.Retry.Key[:]), string(b.Retry.Request[:]), string(b.Retry.Nonce[:])
 	}
-	c := in(e.partOf(s.User), &e.scripts.sessionStart,
+	c := partCall(e.partOf(s.User), &e.scripts.sessionStart,
 		packPolicies(b.Policies.List()), s.User, string(b.BanKey[:]), s.Kind, s.Name, s.App, s.Device, s.DeviceID,
 		addrText(s.IP), packRest(s), tokenText(b.Token), random.text(), home.text(), day,
 		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(s.Kind == "" || e.kinds.has(s.Kind, now)),
 		packIDs(b.Evict), fmt.Sprint(rollcall.MaxConflicts), fmt.Sprint(makeRoomStep), ahead)
-	c.once = b.Retry == nil
+	c.noRepeat = b.Retry == nil
 	return c
 }
 
@@ -155,7 +156,7 @@ func limitError(reply []rueidis.RedisMessage) error {
 	return rollcall.SessionLimitError(int(limit), inTheWay)
 }
 
-func replaced(packed rueidis.RedisMessage) []rollcall.Ended {
+func replacedSessions(packed rueidis.RedisMessage) []rollcall.Ended {
 	text, _ := packed.ToString()
 	var out []rollcall.Ended
 	for _, id := range idsOf(text) {
@@ -164,15 +165,15 @@ func replaced(packed rueidis.RedisMessage) []rollcall.Ended {
 	return out
 }
 
-// replayed reads the answer to a login that was made before.
-func replayed(now int64, reply []rueidis.RedisMessage) (rollcall.StartResult, error) {
+// readReplay reads the answer to a login that was made before.
+func readReplay(now int64, reply []rueidis.RedisMessage) (rollcall.StartResult, error) {
 	var out rollcall.StartResult
 	if len(reply) != 4 {
 		return out, damaged("the answer to a login")
 	}
 	nonce, _ := reply[1].ToString()
 	copy(out.Nonce[:], nonce)
-	out.Ended = replaced(reply[2])
+	out.Ended = replacedSessions(reply[2])
 	r, err := unpackFound(reply[3])
 	switch {
 	case rollcall.CodeOf(err) == rollcall.CodeNotFound: // it had ended, and then its user was erased
@@ -212,8 +213,8 @@ func unpackLive(reply []rueidis.RedisMessage) (record, error) {
 	return unpackRecord(idOf(id), blob, seen, expires)
 }
 
-// unpackFound reads what session_lookup.lua says of a session: one that lives, one with
-// End set, or CodeNotFound.
+// unpackFound reads what session_lookup.lua returns for a session: a live one, an ended one
+// with End set, or CodeNotFound.
 func unpackFound(msg rueidis.RedisMessage) (record, error) {
 	reply, err := msg.ToArray()
 	if err != nil || len(reply) == 0 {
@@ -261,8 +262,8 @@ func (e *Engine) Touch(ctx context.Context, at time.Time, refs []rollcall.Ref, p
 	return out, nil
 }
 
-// eachRef runs a script that takes references, in bounded steps, and hands on
-// what it says of each.
+// eachRef runs a script on references, in bounded steps, and calls each with what it
+// returns for one.
 func (e *Engine) eachRef(ctx context.Context, at time.Time, refs []rollcall.Ref, s *script, args []string, each func(i int, msg rueidis.RedisMessage) error) error {
 	parts, places := e.byPart(len(refs), func(i int) int { return e.homeOf(refs[i]) })
 	var calls []call
@@ -274,7 +275,7 @@ func (e *Engine) eachRef(ctx context.Context, at time.Time, refs []rollcall.Ref,
 			for _, i := range some {
 				list = append(list, refText(refs[i]))
 			}
-			calls, which = append(calls, in(p, s, list...)), append(which, some)
+			calls, which = append(calls, partCall(p, s, list...)), append(which, some)
 		}
 	}
 	out, err := e.do(ctx, at.UnixMilli(), calls...)
@@ -327,8 +328,8 @@ func (e *Engine) Rotate(ctx context.Context, at time.Time, id rollcall.SessionID
 	return e.change(ctx, at, id, func(r *record) { r.token = tokenText(token) })
 }
 
-// change rewrites a live session: it reads it, and replaces it if nobody else
-// did meanwhile.
+// change edits a live session: it reads the record, and replaces it unless somebody else
+// has meanwhile.
 func (e *Engine) change(ctx context.Context, at time.Time, id rollcall.SessionID, edit func(*record)) (rollcall.Session, error) {
 	for {
 		r, err := e.lookup(ctx, at, rollcall.Ref{ID: id}, rollcall.ViewerAdmin)
@@ -340,7 +341,7 @@ func (e *Engine) change(ctx context.Context, at time.Time, id rollcall.SessionID
 		}
 		before := r.pack()
 		edit(&r)
-		msg, err := e.confirmed(ctx, at.UnixMilli(), in(e.home(id.Home()), &e.scripts.sessionChange, idText(id), before, r.pack()))
+		msg, err := e.oneConfirmed(ctx, at.UnixMilli(), partCall(e.home(id.Home()), &e.scripts.sessionChange, idText(id), before, r.pack()))
 		if err != nil {
 			return r.Session, err
 		}

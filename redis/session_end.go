@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// named bounds how many ended sessions an answer names.
-const named = 100
+// maxNamed bounds how many ended sessions an answer names.
+const maxNamed = 100
 
 // Steps of an end.
 const (
@@ -21,21 +21,21 @@ const (
 	banStep = 32 // bans that one script sets
 )
 
-// leaving is what a step ends in one partition.
-type leaving struct {
+// partEnds is what a command ends in one partition.
+type partEnds struct {
 	ids  []string
 	bans []rollcall.Ban
 	user string // all of this user's that match
 }
 
-// End implements [rollcall.Sessions]. Of a user with more sessions than one
-// script ends, the end is noted at once and written after it: see session_cutoff.lua.
+// End implements [rollcall.Sessions]. If a user has more sessions than one script ends,
+// their end is noted at once and written step by step: see session_cutoff.lua.
 func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (rollcall.EndResult, error) {
 	var res rollcall.EndResult
-	byPart := make(map[int]*leaving)
-	into := func(p int) *leaving {
+	byPart := make(map[int]*partEnds)
+	into := func(p int) *partEnds {
 		if byPart[p] == nil {
-			byPart[p] = &leaving{}
+			byPart[p] = &partEnds{}
 		}
 		return byPart[p]
 	}
@@ -53,11 +53,11 @@ func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (
 	defer e.news.wake()
 	var calls []call
 	for p, l := range byPart {
-		calls = append(calls, e.ending(p, l, &c)...)
+		calls = append(calls, e.endCalls(p, l, &c)...)
 	}
 	var errs error
 	for some := range slices.Chunk(calls, inFlight) {
-		if err := e.end(ctx, at.UnixMilli(), some, &res); err != nil {
+		if err := e.runEnds(ctx, at.UnixMilli(), some, &res); err != nil {
 			errs = errors.Join(errs, err)
 			if ctx.Err() != nil {
 				break
@@ -67,9 +67,9 @@ func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (
 	return res, errs
 }
 
-// ending are the commands that end sessions of one partition. A user's sessions
-// and their ban are one step; sessions of many users are several.
-func (e *Engine) ending(part int, l *leaving, c *rollcall.EndCommand) []call {
+// endCalls returns the calls that end sessions of one partition. A user's sessions and
+// their ban are one step; sessions of many users take several.
+func (e *Engine) endCalls(part int, l *partEnds, c *rollcall.EndCommand) []call {
 	except := ""
 	if !c.Except.IsZero() {
 		except = idText(c.Except)
@@ -82,24 +82,24 @@ func (e *Engine) ending(part int, l *leaving, c *rollcall.EndCommand) []call {
 		for _, b := range bans {
 			args = append(args, b.User, string(b.Key[:]), packBan(b), b.Reason, b.Actor)
 		}
-		one := in(part, &e.scripts.sessionEnd, args...)
-		e.name(&one)
+		one := partCall(part, &e.scripts.sessionEnd, args...)
+		e.nameRequest(&one)
 		out = append(out, one)
 		l.user, l.ids, l.bans = "", l.ids[len(ids):], l.bans[len(bans):]
 	}
 	return out
 }
 
-// end carries out some ends. What was done counts, also if something else was
-// not.
-func (e *Engine) end(ctx context.Context, now int64, calls []call, res *rollcall.EndResult) error {
+// runEnds carries out calls that end sessions. What was done counts, also if something
+// else failed.
+func (e *Engine) runEnds(ctx context.Context, now int64, calls []call, res *rollcall.EndResult) error {
 	messages, errs := make([]rueidis.RedisMessage, len(calls)), error(nil)
 	if e.opts.Wait == 0 {
 		messages, errs = e.do(ctx, now, calls...)
 	} else {
 		for i, c := range calls {
 			var err error
-			messages[i], err = e.confirmed(ctx, now, c)
+			messages[i], err = e.oneConfirmed(ctx, now, c)
 			errs = errors.Join(errs, err)
 		}
 	}
@@ -121,21 +121,21 @@ func (e *Engine) end(ctx context.Context, now int64, calls []call, res *rollcall
 		ended := idsOf(packed)
 		n := len(ended)
 		if pending, _ := reply[1].AsInt64(); pending > 0 {
-			more, ids, err := e.drain(ctx, now, calls[i].part, calls[i].id, "")
+			more, ids, err := e.drainCutoff(ctx, now, calls[i].part, calls[i].id, "")
 			n, ended, errs = n+more, append(ended, ids...), errors.Join(errs, err)
 		}
 		res.Ended += n
-		res.Sessions = append(res.Sessions, ended[:min(len(ended), named-len(res.Sessions))]...)
+		res.Sessions = append(res.Sessions, ended[:min(len(ended), maxNamed-len(res.Sessions))]...)
 	}
 	return errs
 }
 
-// drain writes the ends that a request noted, or all of a user, and returns how
-// many the request has ended. They hold already: cut short, the sweep goes on
-// with it.
-func (e *Engine) drain(ctx context.Context, now int64, part int, id, user string) (n int, ids []rollcall.SessionID, err error) {
+// drainCutoff writes the ends that a request noted, or all of a user, and returns how many
+// sessions the request has ended. They have ended already: if the server dies, the sweep
+// writes the rest.
+func (e *Engine) drainCutoff(ctx context.Context, now int64, part int, id, user string) (n int, ids []rollcall.SessionID, err error) {
 	for {
-		msg, err := e.one(ctx, now, in(part, &e.scripts.sessionDrainCutoff, strconv.Itoa(endStep), id, user))
+		msg, err := e.one(ctx, now, partCall(part, &e.scripts.sessionDrainCutoff, strconv.Itoa(endStep), id, user))
 		if err != nil {
 			return n, ids, err
 		}

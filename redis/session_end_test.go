@@ -184,7 +184,7 @@ func TestAnEndThatIsNotWrittenYetHoldsForEveryCommand(t *testing.T) {
 		require.NoError(t, err)
 		r.copies(t, "svc", n)
 		c := rollcall.EndCommand{User: "svc", Cause: rollcall.CauseKicked, Reason: "stolen"}
-		calls := r.e.ending(0, &leaving{user: "svc"}, &c)
+		calls := r.e.endCalls(0, &partEnds{user: "svc"}, &c)
 		_, err = r.e.do(t.Context(), r.clock.Now().UnixMilli(), calls...)
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint(n), r.do(t, "ZCARD", "rc:{0}:login"), "the ends are to be written yet")
@@ -301,6 +301,6 @@ func TestAKickCutShortSaysHowManyEnded(t *testing.T) {
 		}
 	}
 	require.Positive(t, res.Ended)
-	require.Len(t, res.Sessions, min(res.Ended, named))
+	require.Len(t, res.Sessions, min(res.Ended, maxNamed))
 	r.do(t, "DEL", r.e.of(2, "bans"))
 }

@@ -21,24 +21,24 @@ var _ rollcall.Transfer = (*Engine)(nil)
 
 // Steps of a transfer.
 const (
-	dossierStep = 100    // users one script tells of at most
-	dossierCost = "4000" // what they may cost, in about microseconds
-	scanStep    = 1000   // keys one SCAN looks at
+	snapshotStep = 100    // users one script tells of at most
+	snapshotCost = "4000" // what they may cost, in about microseconds
+	scanStep     = 1000   // keys one SCAN looks at
 )
 
-// Export implements [rollcall.Transfer]. Who is known is gathered from all keys
-// first; then users come by partition, then id.
+// Export implements [rollcall.Transfer]. It gathers the users from the names of all keys
+// first. Then they come by partition, then id.
 func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.UserSnapshot) error) error {
 	// An erasure has no note in an export: half of a user would stay there for good.
 	if err := e.finishAllErasures(ctx, at.UnixMilli()); err != nil {
 		return err
 	}
-	found, err := e.scan(ctx)
+	found, err := e.scanKeys(ctx)
 	if err != nil {
 		return err
 	}
 	for p := range e.keyPrefixes {
-		x := &exporting{e: e, at: at, part: p, met: make(map[string]bool)}
+		x := &partExport{e: e, at: at, part: p, exported: make(map[string]bool)}
 		if err := x.run(ctx, found[p], visit); err != nil {
 			return err
 		}
@@ -46,26 +46,26 @@ func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.U
 	return nil
 }
 
-// exporting is the export of one partition.
-type exporting struct {
-	e     *Engine
-	at    time.Time
-	part  int
-	marks string
-	days  map[string]*roaring.Bitmap // kind:day
-	bans  bansRead
-	met   map[string]bool // ban keys and ended sessions that stand in a dossier
+// partExport is the export of one partition.
+type partExport struct {
+	e        *Engine
+	at       time.Time
+	part     int
+	marks    string
+	days     map[string]*roaring.Bitmap // kind:day
+	bans     banIndex
+	exported map[string]bool // ban keys and ended sessions that stand in a snapshot
 }
 
-// traces are what the keys of a partition tell: users, and sessions that ended.
-type traces struct {
+// keyTraces is what the names of a partition's keys tell: users, and sessions that ended.
+type keyTraces struct {
 	users map[string]struct{}
 	ended []string
 }
 
-// scan looks at the names of all keys.
-func (e *Engine) scan(ctx context.Context) ([]traces, error) {
-	out := make([]traces, len(e.keyPrefixes))
+// scanKeys looks at the names of all keys.
+func (e *Engine) scanKeys(ctx context.Context) ([]keyTraces, error) {
+	out := make([]keyTraces, len(e.keyPrefixes))
 	for p := range out {
 		out[p].users = make(map[string]struct{})
 	}
@@ -73,10 +73,10 @@ func (e *Engine) scan(ctx context.Context) ([]traces, error) {
 		for cursor := uint64(0); ; {
 			entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(e.opts.Prefix+":{*").Count(scanStep).Build()).AsScanEntry()
 			if err != nil {
-				return nil, failure(err)
+				return nil, errorOf(err)
 			}
 			for _, k := range entry.Elements {
-				e.trace(k, out)
+				e.noteKey(k, out)
 			}
 			if cursor = entry.Cursor; cursor == 0 {
 				break
@@ -86,8 +86,8 @@ func (e *Engine) scan(ctx context.Context) ([]traces, error) {
 	return out, nil
 }
 
-// trace notes what the name of a key tells.
-func (e *Engine) trace(k string, into []traces) {
+// noteKey notes what the name of a key tells.
+func (e *Engine) noteKey(k string, into []keyTraces) {
 	rest, ok := strings.CutPrefix(k, e.opts.Prefix+":{")
 	number, name, ok2 := strings.Cut(rest, "}:")
 	p, err := strconv.Atoi(number)
@@ -103,7 +103,7 @@ func (e *Engine) trace(k string, into []traces) {
 	}
 }
 
-func (x *exporting) run(ctx context.Context, found traces, visit func(rollcall.UserSnapshot) error) error {
+func (x *partExport) run(ctx context.Context, found keyTraces, visit func(rollcall.UserSnapshot) error) error {
 	if err := x.gather(ctx, found.users); err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func (x *exporting) run(ctx context.Context, found traces, visit func(rollcall.U
 		return err
 	}
 	for users := slices.Sorted(maps.Keys(found.users)); len(users) > 0; {
-		dossiers, err := x.read(ctx, users[:min(len(users), dossierStep)])
+		snapshots, err := x.read(ctx, users[:min(len(users), snapshotStep)])
 		if err != nil {
 			return err
 		}
-		users = users[len(dossiers):]
-		for _, d := range dossiers {
+		users = users[len(snapshots):]
+		for _, d := range snapshots {
 			if d.IsEmpty() {
 				continue
 			}
@@ -129,11 +129,11 @@ func (x *exporting) run(ctx context.Context, found traces, visit func(rollcall.U
 }
 
 // gather adds the users who stand in the partition's own lists.
-func (x *exporting) gather(ctx context.Context, users map[string]struct{}) error {
+func (x *partExport) gather(ctx context.Context, users map[string]struct{}) error {
 	e := x.e
 	for _, name := range []string{"seen", "num"} {
 		for cursor := uint64(0); ; {
-			msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+			msg, err := e.one(ctx, 0, plainCall(func() rueidis.Completed {
 				if name == "seen" {
 					return e.client.B().Zscan().Key(e.of(x.part, name)).Cursor(cursor).Count(scanStep).Build()
 				}
@@ -157,7 +157,7 @@ func (x *exporting) gather(ctx context.Context, users map[string]struct{}) error
 	if err := x.readBans(ctx); err != nil {
 		return err
 	}
-	for user := range x.bans.of {
+	for user := range x.bans.byUser {
 		if user != "" {
 			users[user] = struct{}{}
 		}
@@ -165,24 +165,22 @@ func (x *exporting) gather(ctx context.Context, users map[string]struct{}) error
 	return nil
 }
 
-// bansRead are the bans of a partition, by user, and how many had been set or
-// lifted when they were read.
-type bansRead struct {
-	changes string
-	of      map[string][]rollcall.Ban
+// banIndex has the bans of a partition by user, and the field banchange when they were read.
+type banIndex struct {
+	banChange string
+	byUser    map[string][]rollcall.Ban
 }
 
-// readBans reads all bans. They are read again only when one was set or lifted
-// since.
-func (x *exporting) readBans(ctx context.Context) error {
-	msg, err := x.e.one(ctx, 0, plain(func() rueidis.Completed {
+// readBans reads all bans. They are read again only if one was set or lifted since.
+func (x *partExport) readBans(ctx context.Context) error {
+	msg, err := x.e.one(ctx, 0, plainCall(func() rueidis.Completed {
 		return x.e.client.B().Hget().Key(x.e.of(x.part, "part")).Field("banchange").Build()
 	}))
 	if err != nil {
 		return err
 	}
 	changes, _ := msg.ToString() // nil if there was none yet
-	x.bans = bansRead{changes: cmp.Or(changes, "0"), of: make(map[string][]rollcall.Ban)}
+	x.bans = banIndex{banChange: cmp.Or(changes, "0"), byUser: make(map[string][]rollcall.Ban)}
 	met := make(map[string]bool)
 	return x.e.eachField(ctx, "bans", []int{x.part}, func(_ int, key, blob string) error {
 		if met[key] {
@@ -191,18 +189,18 @@ func (x *exporting) readBans(ctx context.Context) error {
 		met[key] = true
 		ban, err := unpackBan(key, blob)
 		if err == nil && x.at.Before(ban.Until) {
-			x.bans.of[ban.User] = append(x.bans.of[ban.User], ban)
+			x.bans.byUser[ban.User] = append(x.bans.byUser[ban.User], ban)
 		}
 		return err
 	})
 }
 
-// readDays reads all sets of days. Those that change meanwhile are told from the
-// rest by how many marks there were at first.
-func (x *exporting) readDays(ctx context.Context) error {
+// readDays reads all sets of days, and the field markchange of the first answer: by that the
+// script that reads users finds out whether the sets have changed since.
+func (x *partExport) readDays(ctx context.Context) error {
 	x.marks, x.days = "", make(map[string]*roaring.Bitmap)
 	for next := "-inf"; next != ""; {
-		msg, err := x.e.one(ctx, 0, in(x.part, &x.e.scripts.daysExport, next))
+		msg, err := x.e.one(ctx, 0, partCall(x.part, &x.e.scripts.daysExport, next))
 		if err != nil {
 			return err
 		}
@@ -221,10 +219,10 @@ func (x *exporting) readDays(ctx context.Context) error {
 	return nil
 }
 
-// read returns the dossiers of the first of some users, of one at least.
-func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.UserSnapshot, err error) {
-	err = x.e.untilSettled(ctx, func() (again bool, err error) {
-		msg, err := x.e.one(ctx, x.at.UnixMilli(), in(x.part, &x.e.scripts.transferRead, append([]string{x.marks, dossierCost}, users...)...))
+// read returns snapshots of the first of some users, of one at least.
+func (x *partExport) read(ctx context.Context, users []string) (out []rollcall.UserSnapshot, err error) {
+	err = x.e.untilUnchanged(ctx, func() (again bool, err error) {
+		msg, err := x.e.one(ctx, x.at.UnixMilli(), partCall(x.part, &x.e.scripts.transferRead, append([]string{x.marks, snapshotCost}, users...)...))
 		if err != nil {
 			return false, err
 		}
@@ -232,12 +230,12 @@ func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.Us
 		if err != nil || len(reply) < 2 || len(reply) > len(users)+1 {
 			return false, damaged("the answer to an export")
 		}
-		if changes, _ := reply[0].ToString(); changes != x.bans.changes {
+		if changes, _ := reply[0].ToString(); changes != x.bans.banChange {
 			return true, x.readBans(ctx)
 		}
 		out = make([]rollcall.UserSnapshot, len(reply)-1)
 		for i := range out {
-			if out[i], err = x.dossier(ctx, users[i], reply[i+1]); err != nil {
+			if out[i], err = x.snapshotOf(ctx, users[i], reply[i+1]); err != nil {
 				return false, err
 			}
 		}
@@ -246,17 +244,17 @@ func (x *exporting) read(ctx context.Context, users []string) (out []rollcall.Us
 	return out, err
 }
 
-// exportErased tells what is left of erased users: their bans, and that their sessions
+// exportErased exports what is left of erased users: their bans, and that their sessions
 // ended.
-func (x *exporting) exportErased(ctx context.Context, ended []string, visit func(rollcall.UserSnapshot) error) error {
+func (x *partExport) exportErased(ctx context.Context, ended []string, visit func(rollcall.UserSnapshot) error) error {
 	var d rollcall.UserSnapshot
-	for _, ban := range x.bans.of[""] {
+	for _, ban := range x.bans.byUser[""] {
 		d.Bans = append(d.Bans, rollcall.BanSnapshot{Ban: ban, Home: uint16(x.part), Bits: uint8(bits.Len(uint(len(x.e.keyPrefixes) - 1)))})
 	}
 	slices.SortFunc(d.Bans, func(a, b rollcall.BanSnapshot) int { return bytes.Compare(a.Key[:], b.Key[:]) })
-	ended = slices.DeleteFunc(ended, func(id string) bool { return x.met[id] })
+	ended = slices.DeleteFunc(ended, func(id string) bool { return x.exported[id] })
 	slices.Sort(ended)
-	for some := range slices.Chunk(slices.Compact(ended), dossierStep) {
+	for some := range slices.Chunk(slices.Compact(ended), snapshotStep) {
 		refs := make([]rollcall.Ref, len(some))
 		for i, id := range some {
 			refs[i].ID = idOf(id)
@@ -267,7 +265,7 @@ func (x *exporting) exportErased(ctx context.Context, ended []string, visit func
 				return nil
 			}
 			if err == nil && r.End != nil && r.User == "" {
-				d.Ended = append(d.Ended, r.kept())
+				d.Ended = append(d.Ended, r.snapshot())
 			}
 			return err
 		})
@@ -278,6 +276,6 @@ func (x *exporting) exportErased(ctx context.Context, ended []string, visit func
 	if d.IsEmpty() {
 		return nil
 	}
-	slices.SortFunc(d.Ended, compareKept)
+	slices.SortFunc(d.Ended, compareSnapshots)
 	return visit(d)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// What transfer_enter.lua is to do with a part of a dossier.
+// What transfer_enter.lua is to do with a part of a snapshot.
 const (
 	enterAll   = "0"
 	enterCheck = "1"
@@ -19,7 +19,7 @@ const (
 	enterLast  = "4"
 )
 
-// The lists of a dossier, in the order in which transfer_enter.lua takes them.
+// The lists of a snapshot, in the order in which transfer_enter.lua takes them.
 const (
 	friendsList = iota
 	markList
@@ -37,8 +37,8 @@ const (
 	scriptCost = 3000
 )
 
-// entering is what is entered in one partition: a dossier, or a part of it.
-type entering struct {
+// partImport is what is entered in one partition: a snapshot, or a part of it.
+type partImport struct {
 	part    int
 	user    string
 	head    [5]string // kind, name, invisible, frozen, last seen
@@ -46,8 +46,8 @@ type entering struct {
 	entries [lists][][]string // each is what stands for it among the arguments
 }
 
-// fill takes the dossier of a user.
-func (x *entering) fill(d *rollcall.UserSnapshot) {
+// fill takes the snapshot of a user.
+func (x *partImport) fill(d *rollcall.UserSnapshot) {
 	seen := ""
 	if !d.LastSeen.IsZero() {
 		sec := d.LastSeen.Unix()
@@ -82,17 +82,17 @@ func (x *entering) fill(d *rollcall.UserSnapshot) {
 	}
 }
 
-func (x *entering) add(list int, args ...string) {
+func (x *partImport) add(list int, args ...string) {
 	x.entries[list] = append(x.entries[list], args)
 }
 
-func (x *entering) addEnded(s *rollcall.SessionSnapshot) {
+func (x *partImport) addEnded(s *rollcall.SessionSnapshot) {
 	x.add(endedList, idText(s.ID), packEnd(s), strconv.FormatInt(s.End.At.UnixMilli(), 10), string(s.Token[:]))
 }
 
-func (x *entering) addBan(b rollcall.BanSnapshot) { x.add(banList, string(b.Key[:]), packBan(b.Ban)) }
+func (x *partImport) addBan(b rollcall.BanSnapshot) { x.add(banList, string(b.Key[:]), packBan(b.Ban)) }
 
-func (x *entering) cost() int {
+func (x *partImport) cost() int {
 	n := headCost
 	for list, entries := range x.entries {
 		n += len(entries) * entryCost[list]
@@ -101,8 +101,8 @@ func (x *entering) cost() int {
 }
 
 // cut divides what is entered into parts of one script each.
-func (x *entering) cut() []*entering {
-	var out []*entering
+func (x *partImport) cut() []*partImport {
+	var out []*partImport
 	part, cost := *x, scriptCost // the first entry begins the first part
 	for list, entries := range x.entries {
 		for _, entry := range entries {
@@ -118,7 +118,7 @@ func (x *entering) cut() []*entering {
 }
 
 // arguments are those of transfer_enter.lua.
-func (x *entering) arguments(phase string) []string {
+func (x *partImport) arguments(phase string) []string {
 	out := append([]string{phase, x.user}, x.head[:]...)
 	out = append(out, x.banKey)
 	for _, entries := range x.entries {
@@ -130,19 +130,19 @@ func (x *entering) arguments(phase string) []string {
 	return out
 }
 
-// scriptful is what one run of transfer_enter.lua enters.
-type scriptful struct {
+// importScript is what one run of transfer_enter.lua enters.
+type importScript struct {
 	args []string
 	cost int
 }
 
-func (s *scriptful) add(args []string, cost int) {
+func (s *importScript) add(args []string, cost int) {
 	s.args, s.cost = append(s.args, args...), s.cost+cost
 }
 
-func (s *scriptful) take() []string {
+func (s *importScript) take() []string {
 	args := s.args
-	*s = scriptful{}
+	*s = importScript{}
 	return args
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// dossier reads what transfer_read.lua tells of one user.
-func (x *exporting) dossier(ctx context.Context, user string, msg rueidis.RedisMessage) (rollcall.UserSnapshot, error) {
+// snapshotOf reads what transfer_read.lua tells of one user.
+func (x *partExport) snapshotOf(ctx context.Context, user string, msg rueidis.RedisMessage) (rollcall.UserSnapshot, error) {
 	d := rollcall.UserSnapshot{User: user}
 	f, err := msg.ToArray()
 	if err != nil || (len(f) != 7 && len(f) != 11) {
@@ -44,12 +44,12 @@ func (x *exporting) dossier(ctx context.Context, user string, msg rueidis.RedisM
 	} else {
 		err = x.readLists(&d, f)
 	}
-	for _, ban := range x.bans.of[user] {
+	for _, ban := range x.bans.byUser[user] {
 		d.Bans = append(d.Bans, rollcall.BanSnapshot{Ban: ban, Home: uint16(rollcall.HashUser(user)), Bits: 16})
 	}
 	slices.SortFunc(d.Friends, func(a, b rollcall.Friend) int { return strings.Compare(a.User, b.User) })
-	slices.SortFunc(d.Sessions, compareKept)
-	slices.SortFunc(d.Ended, compareKept)
+	slices.SortFunc(d.Sessions, compareSnapshots)
+	slices.SortFunc(d.Ended, compareSnapshots)
 	for _, days := range d.Days {
 		slices.Sort(days)
 	}
@@ -57,7 +57,7 @@ func (x *exporting) dossier(ctx context.Context, user string, msg rueidis.RedisM
 }
 
 // readLists reads the lists of an answer.
-func (x *exporting) readLists(d *rollcall.UserSnapshot, f []rueidis.RedisMessage) error {
+func (x *partExport) readLists(d *rollcall.UserSnapshot, f []rueidis.RedisMessage) error {
 	friends, err := f[7].AsZScores()
 	if err != nil {
 		return damaged("a list of friends")
@@ -65,39 +65,39 @@ func (x *exporting) readLists(d *rollcall.UserSnapshot, f []rueidis.RedisMessage
 	for _, s := range friends {
 		d.Friends = append(d.Friends, rollcall.Friend{User: s.Member, Since: enginekit.TimeOrZero(int64(s.Score))})
 	}
-	if d.Sessions, err = liveOf(f[8]); err != nil {
+	if d.Sessions, err = liveSnapshots(f[8]); err != nil {
 		return err
 	}
-	if d.Ended, err = x.endedOf(f[9]); err != nil {
+	if d.Ended, err = x.endedSnapshots(f[9]); err != nil {
 		return err
 	}
 	return x.daysOf(d, f[5], f[10])
 }
 
-// mineStep is how many sessions of one user a script reads.
-const mineStep = 100
+// sessionsOfUserStep is how many sessions of one user a script reads.
+const sessionsOfUserStep = 100
 
 // readLarge reads in steps what is known of a user of whom one script cannot tell.
-func (x *exporting) readLarge(ctx context.Context, d *rollcall.UserSnapshot) error {
+func (x *partExport) readLarge(ctx context.Context, d *rollcall.UserSnapshot) error {
 	list, err := x.e.friendsOf(ctx, x.at.UnixMilli(), d.User)
 	if err != nil {
 		return err
 	}
 	d.Friends = list.friends
 	for _, order := range []string{"u", "e"} {
-		err := x.e.eachOf(ctx, x.at.UnixMilli(), d.User, order, func(r *record) {
+		err := x.e.eachSessionOf(ctx, x.at.UnixMilli(), d.User, order, func(r *record) {
 			if order == "e" {
-				x.met[idText(r.ID)] = true
-				d.Ended = append(d.Ended, r.kept())
+				x.exported[idText(r.ID)] = true
+				d.Ended = append(d.Ended, r.snapshot())
 			} else {
-				d.Sessions = append(d.Sessions, r.kept())
+				d.Sessions = append(d.Sessions, r.snapshot())
 			}
 		})
 		if err != nil {
 			return err
 		}
 	}
-	days, err := x.e.attended(ctx, d.User, "", ever)
+	days, err := x.e.daysOfUser(ctx, d.User, "", allDays)
 	for _, day := range days {
 		if d.Days == nil {
 			d.Days = make(map[string][]rollcall.Day)
@@ -107,10 +107,10 @@ func (x *exporting) readLarge(ctx context.Context, d *rollcall.UserSnapshot) err
 	return err
 }
 
-// eachOf hands on a user's sessions in steps: those that live, or those that ended.
-func (e *Engine) eachOf(ctx context.Context, now int64, user, order string, each func(*record)) error {
+// eachSessionOf hands on a user's sessions in steps: those that live, or those that ended.
+func (e *Engine) eachSessionOf(ctx context.Context, now int64, user, order string, each func(*record)) error {
 	for at, behind := "", ""; ; {
-		msg, err := e.one(ctx, now, in(e.partOf(user), &e.scripts.sessionOfUser, user, order, at, behind, strconv.Itoa(mineStep)))
+		msg, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.sessionOfUser, user, order, at, behind, strconv.Itoa(sessionsOfUserStep)))
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (e *Engine) eachOf(ctx context.Context, now int64, user, order string, each
 	}
 }
 
-func liveOf(msg rueidis.RedisMessage) ([]rollcall.SessionSnapshot, error) {
+func liveSnapshots(msg rueidis.RedisMessage) ([]rollcall.SessionSnapshot, error) {
 	list, err := msg.ToArray()
 	if err != nil {
 		return nil, damaged("a list of sessions")
@@ -147,14 +147,14 @@ func liveOf(msg rueidis.RedisMessage) ([]rollcall.SessionSnapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, r.kept())
+		out = append(out, r.snapshot())
 	}
 	return out, nil
 }
 
-func compareKept(a, b rollcall.SessionSnapshot) int { return slices.Compare(a.ID[:], b.ID[:]) }
+func compareSnapshots(a, b rollcall.SessionSnapshot) int { return slices.Compare(a.ID[:], b.ID[:]) }
 
-func (r *record) kept() rollcall.SessionSnapshot {
+func (r *record) snapshot() rollcall.SessionSnapshot {
 	k := rollcall.SessionSnapshot{Session: r.Session, Token: rollcall.TokenKey([]byte(r.token))}
 	if r.End == nil {
 		k.Idle, k.Lifetime = time.Duration(r.idle)*time.Millisecond, time.Duration(r.life)*time.Millisecond
@@ -162,7 +162,7 @@ func (r *record) kept() rollcall.SessionSnapshot {
 	return k
 }
 
-func (x *exporting) endedOf(msg rueidis.RedisMessage) ([]rollcall.SessionSnapshot, error) {
+func (x *partExport) endedSnapshots(msg rueidis.RedisMessage) ([]rollcall.SessionSnapshot, error) {
 	list, err := msg.AsStrSlice()
 	if err != nil || len(list)%2 != 0 {
 		return nil, damaged("a list of ended sessions")
@@ -173,15 +173,15 @@ func (x *exporting) endedOf(msg rueidis.RedisMessage) ([]rollcall.SessionSnapsho
 		if err != nil {
 			return nil, err
 		}
-		x.met[list[i]] = true
-		out = append(out, r.kept())
+		x.exported[list[i]] = true
+		out = append(out, r.snapshot())
 	}
 	return out, nil
 }
 
 // daysOf fills in the marks: from the sets that were read, or from what the
 // script found if marks changed since.
-func (x *exporting) daysOf(d *rollcall.UserSnapshot, number, fresh rueidis.RedisMessage) error {
+func (x *partExport) daysOf(d *rollcall.UserSnapshot, number, fresh rueidis.RedisMessage) error {
 	fields := []string(nil)
 	if fresh.IsArray() {
 		var err error

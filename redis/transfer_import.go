@@ -10,22 +10,22 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// Import implements [rollcall.Transfer]. Small dossiers of a partition go several
-// in one script; one that is too large for that goes in steps, see transfer_enter.lua.
-func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.UserSnapshot) error {
+// Import implements [rollcall.Transfer]. Several small snapshots of a partition go in one
+// script; one that is too large for that goes in steps: see importLarge.
+func (e *Engine) Import(ctx context.Context, at time.Time, snapshots []rollcall.UserSnapshot) error {
 	now := at.UnixMilli()
-	small := make([]scriptful, len(e.keyPrefixes))
+	small := make([]importScript, len(e.keyPrefixes))
 	var calls []call
-	var large []*entering
-	for i := range dossiers {
-		d := &dossiers[i]
+	var large []*partImport
+	for i := range snapshots {
+		d := &snapshots[i]
 		if d.IsEmpty() {
 			continue
 		}
 		if err := e.knowKinds(ctx, now, d.Kinds()...); err != nil {
 			return err
 		}
-		for p, x := range e.split(d) {
+		for p, x := range e.splitByPart(d) {
 			x.part = p
 			cost := x.cost()
 			switch {
@@ -33,11 +33,11 @@ func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.U
 				large = append(large, x)
 			case cost > scriptCost:
 				for _, some := range x.cut() {
-					calls = append(calls, in(p, &e.scripts.transferEnter, some.arguments(enterAll)...))
+					calls = append(calls, partCall(p, &e.scripts.transferEnter, some.arguments(enterAll)...))
 				}
 			default:
 				if small[p].cost > 0 && small[p].cost+cost > scriptCost {
-					calls = append(calls, in(p, &e.scripts.transferEnter, small[p].take()...))
+					calls = append(calls, partCall(p, &e.scripts.transferEnter, small[p].take()...))
 				}
 				small[p].add(x.arguments(enterAll), cost)
 			}
@@ -45,25 +45,25 @@ func (e *Engine) Import(ctx context.Context, at time.Time, dossiers []rollcall.U
 	}
 	for p := range small {
 		if small[p].cost > 0 {
-			calls = append(calls, in(p, &e.scripts.transferEnter, small[p].take()...))
+			calls = append(calls, partCall(p, &e.scripts.transferEnter, small[p].take()...))
 		}
 	}
-	if err := e.nameFriends(ctx, now, dossiers); err != nil {
+	if err := e.addReverseEdgesOf(ctx, now, snapshots); err != nil {
 		return err
 	}
-	if err := e.enter(ctx, now, calls...); err != nil {
+	if err := e.runImports(ctx, now, calls...); err != nil {
 		return err
 	}
 	for _, x := range large {
-		if err := e.enterLarge(ctx, now, x); err != nil {
+		if err := e.importLarge(ctx, now, x); err != nil {
 			return err
 		}
 	}
-	return e.open()
+	return e.checkOpen()
 }
 
-// enter carries out calls of transfer_enter.lua.
-func (e *Engine) enter(ctx context.Context, now int64, calls ...call) error {
+// runImports carries out calls of transfer_enter.lua.
+func (e *Engine) runImports(ctx context.Context, now int64, calls ...call) error {
 	messages, err := e.do(ctx, now, calls...)
 	if err != nil {
 		return err
@@ -74,21 +74,22 @@ func (e *Engine) enter(ctx context.Context, now int64, calls ...call) error {
 			return damaged("the answer to an import")
 		}
 		if len(refused) > 0 {
-			return known(refused[0])
+			return errKnownUser(refused[0])
 		}
 	}
 	return nil
 }
 
-// enterLarge enters a dossier in steps. If it is cut short, another import of the
-// dossier begins anew, and what has been entered stays as it is.
-func (e *Engine) enterLarge(ctx context.Context, now int64, x *entering) error {
+// importLarge imports a snapshot that is too large for one script: it checks all parts,
+// then enters one after the other. If the server dies in between, a key importing:<user>
+// says so: the next import of the snapshot is let in, and enters all parts again.
+func (e *Engine) importLarge(ctx context.Context, now int64, x *partImport) error {
 	parts := x.cut()
 	checks := make([]call, len(parts))
 	for i, part := range parts {
-		checks[i] = in(x.part, &e.scripts.transferEnter, part.arguments(enterCheck)...)
+		checks[i] = partCall(x.part, &e.scripts.transferEnter, part.arguments(enterCheck)...)
 	}
-	if err := e.enter(ctx, now, checks...); err != nil {
+	if err := e.runImports(ctx, now, checks...); err != nil {
 		return err
 	}
 	for i, part := range parts {
@@ -99,34 +100,34 @@ func (e *Engine) enterLarge(ctx context.Context, now int64, x *entering) error {
 		case len(parts) - 1:
 			phase = enterLast
 		}
-		if err := e.enter(ctx, now, in(x.part, &e.scripts.transferEnter, part.arguments(phase)...)); err != nil {
+		if err := e.runImports(ctx, now, partCall(x.part, &e.scripts.transferEnter, part.arguments(phase)...)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// known says that a user is known. Reverse edges that were written for the
-// dossier are pruned later.
-func known(user string) error {
+// errKnownUser says that a user is known already. Reverse edges that were written for the
+// snapshot are pruned later.
+func errKnownUser(user string) error {
 	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("something is known of %q already: import into an engine that is empty", user)}
 }
 
-// nameFriends writes the reverse edges of all friends, before the edges are
+// addReverseEdgesOf writes the reverse edges of all friends, before the edges are
 // entered.
-func (e *Engine) nameFriends(ctx context.Context, now int64, dossiers []rollcall.UserSnapshot) error {
+func (e *Engine) addReverseEdgesOf(ctx context.Context, now int64, snapshots []rollcall.UserSnapshot) error {
 	type edge struct{ user, friend string }
 	notes, edges := make([][]string, len(e.keyPrefixes)), make([][]edge, len(e.keyPrefixes))
 	var calls []call
 	var of [][]edge
 	flush := func(p int) {
 		if len(edges[p]) > 0 {
-			calls, of = append(calls, in(p, &e.scripts.friendNoteWrite, notes[p]...)), append(of, edges[p])
+			calls, of = append(calls, partCall(p, &e.scripts.friendNoteWrite, notes[p]...)), append(of, edges[p])
 			notes[p], edges[p] = nil, nil
 		}
 	}
-	for i := range dossiers {
-		d := &dossiers[i]
+	for i := range snapshots {
+		d := &snapshots[i]
 		p := e.partOf(d.User)
 		for some := range slices.Chunk(d.Friends, edgeStep) {
 			if len(edges[p])+len(some) > edgeStep {
@@ -159,20 +160,20 @@ func (e *Engine) nameFriends(ctx context.Context, now int64, dossiers []rollcall
 	calls = nil
 	for p, args := range reverse {
 		for some := range slices.Chunk(args, 3*edgeStep) {
-			calls = append(calls, in(p, &e.scripts.friendReverseAdd, some...))
+			calls = append(calls, partCall(p, &e.scripts.friendReverseAdd, some...))
 		}
 	}
 	_, err = e.do(ctx, now, calls...)
 	return err
 }
 
-// split divides a dossier over partitions: all of a user goes to one; what is
-// left of erased users to those that their ids and bans lead to.
-func (e *Engine) split(d *rollcall.UserSnapshot) map[int]*entering {
-	out := make(map[int]*entering)
-	into := func(p int) *entering {
+// splitByPart divides a snapshot over partitions: all of a user goes to one; what is left
+// of erased users goes to those that their ids and bans lead to.
+func (e *Engine) splitByPart(d *rollcall.UserSnapshot) map[int]*partImport {
+	out := make(map[int]*partImport)
+	into := func(p int) *partImport {
 		if out[p] == nil {
-			out[p] = &entering{user: d.User}
+			out[p] = &partImport{user: d.User}
 		}
 		return out[p]
 	}

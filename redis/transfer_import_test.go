@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall/rollcall/internal/redistest"
 )
 
-// largeDossier is of a user whom one script cannot enter.
-func largeDossier(at time.Time) rollcall.UserSnapshot {
+// largeSnapshot is of a user whom one script cannot enter.
+func largeSnapshot(at time.Time) rollcall.UserSnapshot {
 	d := rollcall.UserSnapshot{User: "svc", Kind: "staff", Name: "Service", LastSeen: at.Truncate(time.Second), Days: map[string][]rollcall.Day{}}
 	for i := range 2000 {
 		d.Friends = append(d.Friends, rollcall.Friend{User: fmt.Sprintf("friend%04d", i), Since: at})
@@ -26,7 +26,7 @@ func largeDossier(at time.Time) rollcall.UserSnapshot {
 	return d
 }
 
-// export returns all dossiers.
+// export returns all snapshots.
 func export(t *testing.T, e *Engine, at time.Time) (out []rollcall.UserSnapshot) {
 	t.Helper()
 	require.NoError(t, e.Export(t.Context(), at, func(d rollcall.UserSnapshot) error {
@@ -36,23 +36,23 @@ func export(t *testing.T, e *Engine, at time.Time) (out []rollcall.UserSnapshot)
 	return out
 }
 
-// TestALargeDossierIsEnteredInSteps imports one, also after an import of it was
+// TestALargeSnapshotIsEnteredInSteps imports one, also after an import of it was
 // cut short, and once more.
-func TestALargeDossierIsEnteredInSteps(t *testing.T) {
+func TestALargeSnapshotIsEnteredInSteps(t *testing.T) {
 	t.Parallel()
 	e := engineFor(t, Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 2, Timeout: 30 * time.Second})
 	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Millisecond)
-	d := largeDossier(at)
+	d := largeSnapshot(at)
 	small := rollcall.UserSnapshot{User: "alice", Days: map[string][]rollcall.Day{"user": {20000}}}
 
 	// Only the first part is entered, as by a server that dies then.
-	x := &entering{}
+	x := &partImport{}
 	x.user = d.User
 	x.fill(&d)
 	parts := x.cut()
 	require.Greater(t, len(parts), 3)
-	require.NoError(t, e.nameFriends(ctx, at.UnixMilli(), []rollcall.UserSnapshot{d}))
-	require.NoError(t, e.enter(ctx, at.UnixMilli(), in(e.partOf("svc"), &e.scripts.transferEnter, parts[0].arguments(enterFirst)...)))
+	require.NoError(t, e.addReverseEdgesOf(ctx, at.UnixMilli(), []rollcall.UserSnapshot{d}))
+	require.NoError(t, e.runImports(ctx, at.UnixMilli(), partCall(e.partOf("svc"), &e.scripts.transferEnter, parts[0].arguments(enterFirst)...)))
 
 	require.NoError(t, e.Import(ctx, at, []rollcall.UserSnapshot{small, d}))
 	found := export(t, e, at)

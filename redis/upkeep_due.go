@@ -26,18 +26,18 @@ const (
 	dueLately  = 2 * time.Second // how long much is due after it was seen
 )
 
-// sawMuchDue notes that more was due than one script ends.
-func (e *Engine) sawMuchDue() { e.dueSeen.Store(int64(time.Since(e.flow.start)) + 1) }
+// noteManyDue notes that more was due than one script ends.
+func (e *Engine) noteManyDue() { e.dueSeen.Store(int64(time.Since(e.flow.start)) + 1) }
 
-// isMuchDue reports whether that was a short while ago.
-func (e *Engine) isMuchDue() bool {
+// areManyDue reports whether that was a short while ago.
+func (e *Engine) areManyDue() bool {
 	at := e.dueSeen.Load()
 	return at > 0 && time.Since(e.flow.start)-time.Duration(at) < dueLately
 }
 
 // doDue carries out questions, which may end some of what is due by the way.
 func (e *Engine) doDue(ctx context.Context, now int64, calls []call, ends bool) ([]rueidis.RedisMessage, error) {
-	if !ends || !e.isMuchDue() {
+	if !ends || !e.areManyDue() {
 		return e.do(ctx, now, calls...)
 	}
 	return e.doInTurn(ctx, now, calls, dueAsked, func(int) int { return 1 })
@@ -66,12 +66,12 @@ func (e *Engine) doInTurn(ctx context.Context, now int64, calls []call, most int
 // this server are under way.
 func (e *Engine) workOff(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
 	select {
-	case e.working <- struct{}{}:
-		defer func() { <-e.working }()
+	case e.workSlot <- struct{}{}:
+		defer func() { <-e.workSlot }()
 	case <-ctx.Done():
 		return nil, unavailable(ctx.Err())
 	case <-e.stop:
-		return nil, e.open()
+		return nil, e.checkOpen()
 	}
 	return e.do(ctx, now, calls...)
 }
@@ -80,14 +80,14 @@ func (e *Engine) workOff(ctx context.Context, now int64, calls []call) ([]rueidi
 func (e *Engine) endDue(ctx context.Context, now int64, parts []int) error {
 	defer e.news.wake()
 	if len(parts) > 0 {
-		e.sawMuchDue()
+		e.noteManyDue()
 	}
 	for len(parts) > 0 {
 		some := parts[:min(dueScripts, len(parts))]
 		parts = parts[len(some):]
 		calls := make([]call, len(some))
 		for i, p := range some {
-			calls[i] = in(p, &e.scripts.sessionExpire, strconv.Itoa(dueStep))
+			calls[i] = partCall(p, &e.scripts.sessionExpire, strconv.Itoa(dueStep))
 		}
 		messages, err := e.workOff(ctx, now, calls)
 		if err != nil {

@@ -36,7 +36,7 @@ func TestUsersWhoFallSilentInOneSecondAreAnnouncedOnce(t *testing.T) {
 	require.NoError(t, r.e.Beat(ctx, r.clock.Now(), users))
 	for range 330 { // the servers are there all the time
 		r.clock.Advance(time.Second)
-		if _, err := r.e.everywhere(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.upkeepStamp, "1"); err != nil {
+		if _, err := r.e.inAllParts(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.upkeepStamp, "1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 	r.m.slow()
 	for range 500 {
 		r.clock.Advance(4 * time.Second)
-		_, err := r.e.everywhere(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.upkeepStamp, "1")
+		_, err := r.e.inAllParts(ctx, r.clock.Now().UnixMilli(), &r.e.scripts.upkeepStamp, "1")
 		require.NoError(t, err)
 	}
 	left := func() (n int) {
@@ -141,7 +141,7 @@ func TestWhatIsDueIsWorkedOffAFewScriptsAtATime(t *testing.T) {
 	require.Equal(t, partitions*each, left())
 	r.clock.Advance(time.Hour)
 
-	r.e.working <- struct{}{} // the server is at it
+	r.e.workSlot <- struct{}{} // the server is at it
 	const lists = 3
 	done := make(chan error, lists+1)
 	for _, q := range [lists]rollcall.SessionQuery{
@@ -161,7 +161,7 @@ func TestWhatIsDueIsWorkedOffAFewScriptsAtATime(t *testing.T) {
 	require.Eventually(t, func() bool { return left() == partitions*(each-lists*dueFirst) }, time.Minute, time.Millisecond, "each list has ended a few by the way")
 	scripts := r.calls(t, "evalsha")
 	require.Never(t, func() bool { return left() < partitions*(each-lists*dueFirst) }, 50*time.Millisecond, time.Millisecond, "the rest waits for its turn")
-	<-r.e.working
+	<-r.e.workSlot
 	for range lists + 1 {
 		require.NoError(t, <-done)
 	}

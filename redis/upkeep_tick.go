@@ -26,14 +26,14 @@ const (
 // sweep.
 func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	e.ticked.Store(at.UnixMilli())
-	if _, err := e.everywhere(ctx, at.UnixMilli(), &e.scripts.upkeepStamp, "1"); err != nil {
+	if _, err := e.inAllParts(ctx, at.UnixMilli(), &e.scripts.upkeepStamp, "1"); err != nil {
 		return err
 	}
 	if err := e.sweep(ctx, at); err != nil {
 		return err
 	}
 	e.finishErasures(ctx, at.UnixMilli())
-	if err := e.pruneLoose(ctx, at); err != nil {
+	if err := e.pruneLeftovers(ctx, at); err != nil {
 		return err
 	}
 	return e.forgetOld(ctx, at)
@@ -44,7 +44,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 func (e *Engine) sweep(ctx context.Context, at time.Time) error {
 	defer e.news.wake()
 	n := len(e.keyPrefixes)
-	first := int(e.swept.Load())
+	first := int(e.sweepFrom.Load())
 	parts := make([]int, n)
 	for i := range parts {
 		parts[i] = (first + i) % n
@@ -62,7 +62,7 @@ func (e *Engine) sweep(ctx context.Context, at time.Time) error {
 		select {
 		case <-over.C:
 			if len(parts) > 0 {
-				e.swept.Store(int64(parts[0]))
+				e.sweepFrom.Store(int64(parts[0]))
 			}
 			return nil
 		default:
@@ -75,7 +75,7 @@ func (e *Engine) sweep(ctx context.Context, at time.Time) error {
 func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]int, error) {
 	calls := make([]call, len(parts))
 	for i, p := range parts {
-		calls[i] = in(p, &e.scripts.upkeepSweep,
+		calls[i] = partCall(p, &e.scripts.upkeepSweep,
 			e.holder, fmt.Sprint(leaseFor.Milliseconds()), fmt.Sprint(sweepStep),
 			fmt.Sprint(e.settings.EventsAge.Milliseconds()), fmt.Sprint(max(1, e.settings.EventsCount/len(e.keyPrefixes))),
 			fmt.Sprint(e.settings.VisitsKeep.Milliseconds()), fmt.Sprint(dueStep))
@@ -91,14 +91,14 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 			return nil, damaged("the answer to a sweep")
 		}
 		if reply[0] == "1" {
-			e.sawMuchDue()
+			e.noteManyDue()
 			rest = append(rest, parts[i])
 		}
 		if len(reply) == 1 { // another server holds the lease
 			continue
 		}
 		if reply[1] != "0" {
-			e.cutShort.note(parts[i])
+			e.unfinished.note(parts[i])
 		}
 		if err := e.forgetNames(ctx, reply[2:]); err != nil {
 			return nil, err
@@ -111,13 +111,13 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 // on with the next ticks if that takes longer than its share of one.
 func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 	minute := at.Unix() / 60
-	if e.forgot.Load() == minute {
+	if e.lastRetentionSweep.Load() == minute {
 		return nil
 	}
 	began := time.Now()
 	_, all, err := e.clear(ctx, at, at.Add(-e.settings.Retention), func() bool { return time.Since(began) >= forgetFor })
 	if all && err == nil {
-		e.forgot.Store(minute)
+		e.lastRetentionSweep.Store(minute)
 	}
 	return err
 }
@@ -125,7 +125,7 @@ func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 // Ready implements [rollcall.Admin]: it asks every partition, and looks at the
 // clock.
 func (e *Engine) Ready(ctx context.Context) error {
-	if _, err := e.marks(ctx); err != nil {
+	if _, err := e.allEventMarks(ctx); err != nil {
 		return err
 	}
 	if err := e.clockError(); err != nil {
@@ -141,6 +141,6 @@ func (e *Engine) Ready(ctx context.Context) error {
 // Compact implements [rollcall.Admin]. Redis keeps nothing of what was deleted
 // in memory; what its files still hold goes with its next rewrite of them,
 // which is Redis's to schedule.
-func (e *Engine) Compact(context.Context) error { return e.open() }
+func (e *Engine) Compact(context.Context) error { return e.checkOpen() }
 
 var _ rollcall.Admin = (*Engine)(nil)

@@ -19,10 +19,10 @@ import (
 func (e *Engine) User(ctx context.Context, user string) (rollcall.User, error) {
 	p := e.partOf(user)
 	out, err := e.do(ctx, 0,
-		plain(func() rueidis.Completed {
+		plainCall(func() rueidis.Completed {
 			return e.client.B().Hmget().Key(e.of(p, "user:"+user)).Field("kind", "name").Build()
 		}),
-		plain(func() rueidis.Completed {
+		plainCall(func() rueidis.Completed {
 			return e.client.B().Zscore().Key(e.of(p, "hidden")).Member(user).Build()
 		}))
 	if err != nil {
@@ -42,7 +42,7 @@ func (e *Engine) User(ctx context.Context, user string) (rollcall.User, error) {
 func (e *Engine) KindsOf(ctx context.Context, users []string) ([]string, error) {
 	calls := make([]call, len(users))
 	for i, user := range users {
-		calls[i] = plain(func() rueidis.Completed {
+		calls[i] = plainCall(func() rueidis.Completed {
 			return e.client.B().Hget().Key(e.of(e.partOf(user), "user:"+user)).Field("kind").Build()
 		})
 	}
@@ -89,7 +89,7 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 	if p.Invisible != nil {
 		args = append(args, "invisible", flag(*p.Invisible))
 	}
-	msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.userChange, args...))
+	msg, err := e.one(ctx, at.UnixMilli(), partCall(e.partOf(user), &e.scripts.userChange, args...))
 	if err != nil {
 		return rollcall.User{}, err
 	}
@@ -104,7 +104,7 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 		return rollcall.User{}, damaged("a user")
 	}
 	for left > 0 { // lists do the same before they answer
-		if msg, err = e.one(ctx, at.UnixMilli(), in(e.partOf(user), &e.scripts.userVisibility, user, strconv.Itoa(followStep))); err != nil {
+		if msg, err = e.one(ctx, at.UnixMilli(), partCall(e.partOf(user), &e.scripts.userVisibility, user, strconv.Itoa(followStep))); err != nil {
 			return rollcall.User{}, err
 		}
 		if left, err = msg.AsInt64(); err != nil {
@@ -119,7 +119,7 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 // is cut short before, the ban is still listed and can be lifted again.
 func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollcall.BanKey) (bool, error) {
 	home := e.partOf(user)
-	msg, err := e.one(ctx, at.UnixMilli(), plain(func() rueidis.Completed {
+	msg, err := e.one(ctx, at.UnixMilli(), plainCall(func() rueidis.Completed {
 		return e.client.B().Hexists().Key(e.of(home, "bans")).Field(string(key[:])).Build()
 	}))
 	if err != nil {
@@ -132,7 +132,7 @@ func (e *Engine) Unban(ctx context.Context, at time.Time, user string, key rollc
 	if err := e.liftCopies(ctx, at.UnixMilli(), home, key); err != nil {
 		return false, err
 	}
-	if msg, err = e.confirmed(ctx, at.UnixMilli(), in(home, &e.scripts.userUnban, user, string(key[:]))); err != nil {
+	if msg, err = e.oneConfirmed(ctx, at.UnixMilli(), partCall(home, &e.scripts.userUnban, user, string(key[:]))); err != nil {
 		return false, err
 	}
 	e.news.wake()
@@ -145,7 +145,7 @@ func (e *Engine) liftCopies(ctx context.Context, now int64, home int, key rollca
 	var calls []call
 	for p := range e.keyPrefixes {
 		if p != home {
-			calls = append(calls, in(p, &e.scripts.userUnban, "", string(key[:])))
+			calls = append(calls, partCall(p, &e.scripts.userUnban, "", string(key[:])))
 		}
 	}
 	_, err := e.do(ctx, now, calls...)
@@ -155,7 +155,7 @@ func (e *Engine) liftCopies(ctx context.Context, now int64, home int, key rollca
 // BanOf implements [rollcall.Users].
 func (e *Engine) BanOf(ctx context.Context, at time.Time, user string, key rollcall.BanKey) (rollcall.Ban, bool, error) {
 	p := e.partOf(user)
-	msg, err := e.one(ctx, at.UnixMilli(), plain(func() rueidis.Completed {
+	msg, err := e.one(ctx, at.UnixMilli(), plainCall(func() rueidis.Completed {
 		return e.client.B().Hget().Key(e.of(p, "bans")).Field(string(key[:])).Build()
 	}))
 	if err != nil || msg.IsNil() {

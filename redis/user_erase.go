@@ -54,18 +54,18 @@ const noteLen = 32
 
 // erasure is one that has been noted.
 type erasure struct {
-	e      *Engine
-	now    int64
-	part   int
-	user   string
-	id     string
-	past   bool        // the user is gone: only events are left
-	whole  bool        // it is over for whoever asked when no mark is left either
-	enough func() bool // says that somebody else is to go on; nil for nobody
+	e            *Engine
+	now          int64
+	part         int
+	user         string
+	id           string
+	userGone     bool        // the user is gone: only events are left
+	untilNoMarks bool        // it is over for whoever asked when no mark is left either
+	enough       func() bool // says that somebody else is to go on; nil for nobody
 }
 
-// errEnough is what a step returns that has done enough for now.
-var errEnough = errors.New("redis: the erasure is gone on with later")
+// errPaused is what a step returns when a later tick is to go on.
+var errPaused = errors.New("redis: the erasure is gone on with later")
 
 // Erase implements [rollcall.Users].
 func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollcall.BanKey) error {
@@ -74,8 +74,8 @@ func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollc
 		if err != nil {
 			return err
 		}
-		x.whole = true
-		if err := x.finish(ctx); err != nil || !x.past {
+		x.untilNoMarks = true
+		if err := x.finish(ctx); err != nil || !x.userGone {
 			return err
 		}
 		// What was there to join had the user gone already: it was another one's.
@@ -86,20 +86,20 @@ func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollc
 func (e *Engine) noteErasure(ctx context.Context, now int64, user string, key rollcall.BanKey) (*erasure, error) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
-	msg, err := e.confirmed(ctx, now, in(e.partOf(user), &e.scripts.userNoteErasure, user, string(key[:]), string(id[:])))
+	msg, err := e.oneConfirmed(ctx, now, partCall(e.partOf(user), &e.scripts.userNoteErasure, user, string(key[:]), string(id[:])))
 	if err != nil {
 		return nil, err
 	}
 	note, _ := msg.ToString()
-	return e.erasing(now, user, note)
+	return e.readErasure(now, user, note)
 }
 
-// erasing reads a note.
-func (e *Engine) erasing(now int64, user, note string) (*erasure, error) {
+// readErasure reads a note.
+func (e *Engine) readErasure(now int64, user, note string) (*erasure, error) {
 	if len(note) < noteLen {
 		return nil, damaged("the note of an erasure")
 	}
-	return &erasure{e: e, now: now, part: e.partOf(user), user: user, id: note[:16], past: len(note) > noteLen}, nil
+	return &erasure{e: e, now: now, part: e.partOf(user), user: user, id: note[:16], userGone: len(note) > noteLen}, nil
 }
 
 // finish goes on with an erasure until it is over, whoever else does so too.
@@ -112,7 +112,7 @@ func (x *erasure) finish(ctx context.Context) error {
 
 // remove goes on until the user is gone.
 func (x *erasure) remove(ctx context.Context) error {
-	if x.past {
+	if x.userGone {
 		return nil
 	}
 	defer x.e.news.wake()
@@ -124,13 +124,13 @@ func (x *erasure) remove(ctx context.Context) error {
 	return nil
 }
 
-// eraseAhead goes on with an erasure that a login has met until the user is gone.
+// eraseAhead goes on with an erasure that a login has met, until the user is gone.
 func (e *Engine) eraseAhead(ctx context.Context, now int64, user string, reply []rueidis.RedisMessage) error {
 	if len(reply) != 1 {
 		return damaged("the answer to a login")
 	}
 	note, _ := reply[0].ToString()
-	x, err := e.erasing(now, user, note)
+	x, err := e.readErasure(now, user, note)
 	if err != nil {
 		return err
 	}
@@ -139,22 +139,22 @@ func (e *Engine) eraseAhead(ctx context.Context, now int64, user string, reply [
 
 // in is a script of the erasure.
 func (x *erasure) in(s *script, step int) call {
-	return in(x.part, s, x.user, x.id, strconv.Itoa(step))
+	return partCall(x.part, s, x.user, x.id, strconv.Itoa(step))
 }
 
-// pause returns errEnough if somebody else is to go on.
+// pause returns errPaused if somebody else is to go on.
 func (x *erasure) pause() error {
 	if x.enough != nil && x.enough() {
-		return errEnough
+		return errPaused
 	}
 	return nil
 }
 
-// forget removes what the user's partition holds: first sessions that ended, as
-// many as it takes, then the rest in one step.
+// forget removes what the user's partition holds: sessions that ended in as many steps as
+// it takes, then the rest in one.
 func (x *erasure) forget(ctx context.Context) error {
 	for {
-		msg, err := x.e.confirmed(ctx, x.now, x.in(&x.e.scripts.userErase, endStep))
+		msg, err := x.e.oneConfirmed(ctx, x.now, x.in(&x.e.scripts.userErase, endStep))
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (x *erasure) forget(ctx context.Context) error {
 				return err
 			}
 		case "cutoff":
-			if _, _, err := x.e.drain(ctx, x.now, x.part, "", x.user); err != nil {
+			if _, _, err := x.e.drainCutoff(ctx, x.now, x.part, "", x.user); err != nil {
 				return err
 			}
 		default:
@@ -181,11 +181,11 @@ func (x *erasure) forget(ctx context.Context) error {
 	}
 }
 
-// freeNumbers takes the marks of erased users out of the partition, for who waits for
-// that: else the sweep does so.
+// freeNumbers removes the marks of erased users from the partition, if the caller waits for
+// that. Otherwise the sweep does.
 func (x *erasure) freeNumbers(ctx context.Context) error {
-	for x.whole {
-		msg, err := x.e.one(ctx, x.now, in(x.part, &x.e.scripts.userFreeNumbers, strconv.Itoa(numberStep)))
+	for x.untilNoMarks {
+		msg, err := x.e.one(ctx, x.now, partCall(x.part, &x.e.scripts.userFreeNumbers, strconv.Itoa(numberStep)))
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (x *erasure) stamp(ctx context.Context, users []string, stamps map[int]stri
 	asked := make(map[int]bool)
 	for _, user := range users {
 		if p := x.e.partOf(user); stamps[p] == "" && !asked[p] {
-			asked[p], calls = true, append(calls, in(p, &x.e.scripts.friendRemove, ""))
+			asked[p], calls = true, append(calls, partCall(p, &x.e.scripts.friendRemove, ""))
 		}
 	}
 	messages, err := x.e.do(ctx, x.now, calls...)
@@ -268,7 +268,7 @@ func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps ma
 		for _, i := range places[j] {
 			args = append(args, names[i], x.user)
 		}
-		calls[j] = in(p, &e.scripts.friendRemove, args...)
+		calls[j] = partCall(p, &e.scripts.friendRemove, args...)
 	}
 	messages, err := e.do(ctx, x.now, calls...)
 	if err != nil {
@@ -296,7 +296,7 @@ func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps ma
 	if len(gone) == 0 {
 		return nil
 	}
-	_, err = e.one(ctx, x.now, in(x.part, &e.scripts.friendReverseRemove, gone...))
+	_, err = e.one(ctx, x.now, partCall(x.part, &e.scripts.friendReverseRemove, gone...))
 	return err
 }
 

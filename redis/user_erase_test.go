@@ -296,9 +296,9 @@ func TestAnErasureOfANewUserIsNotThatOfTheOldOne(t *testing.T) {
 		r.much(t, user)
 		require.True(t, r.eraseUntil(t, user, ahead))
 		note := r.do(t, "GET", "rc:{0}:erasure:"+user)
-		old, err := r.e.erasing(r.clock.Now().UnixMilli(), user, note)
+		old, err := r.e.readErasure(r.clock.Now().UnixMilli(), user, note)
 		require.NoError(t, err)
-		if !old.past {
+		if !old.userGone {
 			require.NoError(t, r.e.Erase(ctx, r.clock.Now(), user, rollcall.BanKey{}))
 			continue
 		}

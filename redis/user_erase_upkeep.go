@@ -12,25 +12,25 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Erasures that were cut short. The sweep finds those that nobody has gone on with for
-// some seconds, a few of each partition, and a tick goes on with them for eraseFor at
-// most. What is left then comes with the next tick; what failed, or was not reached
-// because something else failed, some seconds later.
+// Erasures whose server died (user_erase.go has their steps). The sweep finds those that
+// nobody has gone on with for some seconds, a few of each partition, and a tick goes on
+// with them for eraseFor at most. The next tick goes on with what is left. An erasure that
+// failed, or was not reached because another one failed, comes again some seconds later.
 const (
-	eraseStep  = 2 // that are taken up of a partition at a time
-	eraseFor   = 200 * time.Millisecond
-	eraseLimit = 2 * time.Second // so that a Redis that does not answer holds no tick up
-	eraseTell  = time.Minute     // at most so often the log says that one failed
+	eraseStep      = 2 // that are taken up of a partition at a time
+	eraseFor       = 200 * time.Millisecond
+	eraseLimit     = 2 * time.Second // so that a Redis that does not answer holds no tick up
+	eraseWarnEvery = time.Minute     // at most so often the log says that one failed
 )
 
-// cutShort is what the sweeps of a tick found.
-type cutShort struct {
-	mu    sync.Mutex
-	parts map[int]bool // partitions with erasures that are to be gone on with
-	told  time.Time    // when the log said last that one failed
+// unfinishedErasures is what the sweeps of a tick found.
+type unfinishedErasures struct {
+	mu         sync.Mutex
+	parts      map[int]bool // partitions with erasures that are to be gone on with
+	lastWarned time.Time    // when the log said last that one failed
 }
 
-func (c *cutShort) note(part int) {
+func (c *unfinishedErasures) note(part int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.parts == nil {
@@ -39,7 +39,7 @@ func (c *cutShort) note(part int) {
 	c.parts[part] = true
 }
 
-func (c *cutShort) take() []int {
+func (c *unfinishedErasures) take() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	parts := slices.Sorted(maps.Keys(c.parts))
@@ -49,7 +49,7 @@ func (c *cutShort) take() []int {
 
 // finishErasures goes on with some erasures of the partitions that the sweep found.
 func (e *Engine) finishErasures(ctx context.Context, now int64) {
-	parts := e.cutShort.take()
+	parts := e.unfinished.take()
 	if len(parts) == 0 {
 		return
 	}
@@ -57,17 +57,17 @@ func (e *Engine) finishErasures(ctx context.Context, now int64) {
 	defer cancel()
 	some, err := e.resume(ctx, now, parts)
 	if err != nil {
-		e.tellUnfinished(err)
+		e.warnUnfinished(err)
 	}
 	began := time.Now()
 	var later []*erasure
 	for _, x := range some {
 		x.enough = func() bool { return time.Since(began) >= eraseFor }
 		switch err := x.finish(ctx); {
-		case errors.Is(err, errEnough):
+		case errors.Is(err, errPaused):
 			later = append(later, x)
 		case err != nil: // of the others some may go well
-			e.tellUnfinished(err)
+			e.warnUnfinished(err)
 		}
 	}
 	e.finishSoon(ctx, later)
@@ -77,7 +77,7 @@ func (e *Engine) finishErasures(ctx context.Context, now int64) {
 func (e *Engine) resume(ctx context.Context, now int64, parts []int) (out []*erasure, err error) {
 	calls := make([]call, len(parts))
 	for i, p := range parts {
-		calls[i] = in(p, &e.scripts.upkeepResumeErasures, strconv.Itoa(eraseStep))
+		calls[i] = partCall(p, &e.scripts.upkeepResumeErasures, strconv.Itoa(eraseStep))
 	}
 	messages, err := e.do(ctx, now, calls...)
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *Engine) resume(ctx context.Context, now int64, parts []int) (out []*era
 			return nil, damaged("the answer to a sweep")
 		}
 		for i := 0; i < len(reply); i += 2 {
-			x, err := e.erasing(now, reply[i], reply[i+1])
+			x, err := e.readErasure(now, reply[i], reply[i+1])
 			if err != nil {
 				return nil, err
 			}
@@ -103,22 +103,22 @@ func (e *Engine) resume(ctx context.Context, now int64, parts []int) (out []*era
 func (e *Engine) finishSoon(ctx context.Context, some []*erasure) {
 	calls := make([]call, len(some))
 	for i, x := range some {
-		calls[i] = plain(func() rueidis.Completed {
+		calls[i] = plainCall(func() rueidis.Completed {
 			return e.client.B().Zadd().Key(e.of(x.part, "erasing")).Xx().ScoreMember().ScoreMember(0, x.user).Build()
 		})
 	}
 	_, _ = e.do(ctx, 0, calls...) // if it fails they come some seconds later
 }
 
-// tellUnfinished tells the log that an erasure could not be finished.
-func (e *Engine) tellUnfinished(err error) {
-	c := &e.cutShort
+// warnUnfinished tells the log that an erasure could not be finished.
+func (e *Engine) warnUnfinished(err error) {
+	c := &e.unfinished
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.told.IsZero() && time.Since(c.told) < eraseTell {
+	if !c.lastWarned.IsZero() && time.Since(c.lastWarned) < eraseWarnEvery {
 		return
 	}
-	c.told = time.Now()
+	c.lastWarned = time.Now()
 	e.opts.Logger.Warn("an erasure that was cut short could not be finished: it is tried again", "err", err)
 }
 
@@ -126,7 +126,7 @@ func (e *Engine) tellUnfinished(err error) {
 func (e *Engine) finishAllErasures(ctx context.Context, now int64) error {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed {
+		calls[p] = plainCall(func() rueidis.Completed {
 			return e.client.B().Zrange().Key(e.of(p, "erasing")).Min("0").Max("-1").Build()
 		})
 	}
@@ -140,7 +140,7 @@ func (e *Engine) finishAllErasures(ctx context.Context, now int64) error {
 			return damaged("the erasures")
 		}
 		for _, user := range users {
-			note, err := e.one(ctx, now, plain(func() rueidis.Completed {
+			note, err := e.one(ctx, now, plainCall(func() rueidis.Completed {
 				return e.client.B().Get().Key(e.of(p, "erasure:"+user)).Build()
 			}))
 			if err != nil {
@@ -150,7 +150,7 @@ func (e *Engine) finishAllErasures(ctx context.Context, now int64) error {
 				continue
 			}
 			text, _ := note.ToString()
-			x, err := e.erasing(now, user, text)
+			x, err := e.readErasure(now, user, text)
 			if err == nil {
 				err = x.finish(ctx)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// oneRound is a client whose caller gives up after the first scripts it sends, once
+// doRound is a client whose caller gives up after the first scripts it sends, once
 // giveUp is set.
 type oneRound struct {
 	rueidis.Client

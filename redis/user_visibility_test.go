@@ -38,7 +38,7 @@ func TestVeryManySessionsFollowAUserWhoTurnsInvisible(t *testing.T) {
 	all, one := slices.Repeat([]int{n + 1}, 4), slices.Repeat([]int{1}, 4)
 	require.Equal(t, all, totals(rollcall.ViewerPublic))
 
-	_, err = r.e.one(ctx, r.clock.Now().UnixMilli(), in(0, &r.e.scripts.userChange, "svc", "invisible", "1"))
+	_, err = r.e.one(ctx, r.clock.Now().UnixMilli(), partCall(0, &r.e.scripts.userChange, "svc", "invisible", "1"))
 	require.NoError(t, err)
 	require.Equal(t, "1", r.do(t, "EXISTS", "rc:{0}:visibility"), "some are left")
 	require.Equal(t, one, totals(rollcall.ViewerPublic))
@@ -59,7 +59,7 @@ func TestSessionsOfVeryManyTimeoutsAreListedAndExpire(t *testing.T) {
 	const n = 150
 	r := newRig(t, 1, rollcall.Options{})
 	ctx, at := t.Context(), r.clock.Now()
-	var dossiers []rollcall.UserSnapshot
+	var snapshots []rollcall.UserSnapshot
 	for i := range n {
 		user := fmt.Sprint("u", i)
 		s := rollcall.Session{
@@ -67,9 +67,9 @@ func TestSessionsOfVeryManyTimeoutsAreListedAndExpire(t *testing.T) {
 		}
 		idle := time.Minute + time.Duration(i)*time.Second
 		s.ExpiresAt = s.SeenAt.Add(idle)
-		dossiers = append(dossiers, rollcall.UserSnapshot{User: user, Sessions: []rollcall.SessionSnapshot{{Session: s, Idle: idle, Token: rollcall.TokenKey{byte(i)}}}})
+		snapshots = append(snapshots, rollcall.UserSnapshot{User: user, Sessions: []rollcall.SessionSnapshot{{Session: s, Idle: idle, Token: rollcall.TokenKey{byte(i)}}}})
 	}
-	require.NoError(t, r.e.Import(ctx, at, dossiers))
+	require.NoError(t, r.e.Import(ctx, at, snapshots))
 	require.Equal(t, "65", r.do(t, "SCARD", "rc:{0}:idles"), "64 timeouts, and that of all others")
 	seen := func() (users []string) {
 		for cursor, more := "", true; more; more = cursor != "" {
@@ -90,7 +90,7 @@ func TestSessionsOfVeryManyTimeoutsAreListedAndExpire(t *testing.T) {
 
 	// Each ends at its own deadline, and not before.
 	for i := 0; i < n; i += 10 {
-		r.clock.Set(dossiers[i].Sessions[0].Session.ExpiresAt.Add(-time.Millisecond))
+		r.clock.Set(snapshots[i].Sessions[0].Session.ExpiresAt.Add(-time.Millisecond))
 		require.Equal(t, want[i:], seen())
 		r.clock.Advance(time.Millisecond)
 		require.Equal(t, want[i+1:], seen())

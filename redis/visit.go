@@ -23,18 +23,18 @@ import (
 // Visit implements [rollcall.Visits].
 func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors []string) (noted string, err error) {
 	if len(visitors) == 0 {
-		return name, e.open()
+		return name, e.checkOpen()
 	}
-	if done, err := e.visit(ctx, at, name, visitors, false); done || err != nil {
+	if done, err := e.addVisitors(ctx, at, name, visitors, false); done || err != nil {
 		return name, err
 	}
-	entered, err := e.enterName(ctx, name)
+	entered, err := e.addName(ctx, name)
 	if err == nil && !entered {
 		name = rollcall.VisitsOther
-		_, err = e.enterName(ctx, name)
+		_, err = e.addName(ctx, name)
 	}
 	if err == nil {
-		_, err = e.visit(ctx, at, name, visitors, true)
+		_, err = e.addVisitors(ctx, at, name, visitors, true)
 	}
 	return name, err
 }
@@ -42,13 +42,13 @@ func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors 
 // visitStep bounds the visitors of one script.
 const visitStep = 2000
 
-// visit notes visitors of a name that is known, or has been entered just now;
+// addVisitors notes visitors of a name that is known, or has been entered just now;
 // false if it is neither.
-func (e *Engine) visit(ctx context.Context, at time.Time, name string, visitors []string, entered bool) (bool, error) {
+func (e *Engine) addVisitors(ctx context.Context, at time.Time, name string, visitors []string, entered bool) (bool, error) {
 	hour, end := rollcall.HourOf(at, e.zone())
 	head := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
 	for some := range slices.Chunk(visitors, visitStep) {
-		msg, err := e.one(ctx, at.UnixMilli(), in(e.partOf(name), &e.scripts.visitAdd, slices.Concat(head, some)...))
+		msg, err := e.one(ctx, at.UnixMilli(), partCall(e.partOf(name), &e.scripts.visitAdd, slices.Concat(head, some)...))
 		if err != nil {
 			return false, err
 		}
@@ -66,9 +66,9 @@ func (e *Engine) zone() *time.Location {
 	return e.settings.Location
 }
 
-// enterName enters a name among those known; false if it would be one too many.
-func (e *Engine) enterName(ctx context.Context, name string) (bool, error) {
-	msg, err := e.one(ctx, 0, at(e.key("names"), &e.scripts.visitAddName, name, fmt.Sprint(rollcall.MaxVisitNames), rollcall.VisitsOther))
+// addName enters a name among those known; false if it would be one too many.
+func (e *Engine) addName(ctx context.Context, name string) (bool, error) {
+	msg, err := e.one(ctx, 0, keyCall(e.key("names"), &e.scripts.visitAddName, name, fmt.Sprint(rollcall.MaxVisitNames), rollcall.VisitsOther))
 	if err != nil {
 		return false, err
 	}
@@ -81,7 +81,7 @@ func (e *Engine) forgetNames(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+	_, err := e.one(ctx, 0, plainCall(func() rueidis.Completed {
 		return e.client.B().Srem().Key(e.key("names")).Member(names...).Build()
 	}))
 	return err
@@ -128,7 +128,7 @@ func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]stri
 			hours += len(groups[to])
 			to++
 		}
-		calls = append(calls, in(p, &e.scripts.visitCount, args...))
+		calls = append(calls, partCall(p, &e.scripts.visitCount, args...))
 		from = to
 	}
 	out := []int{0}
@@ -136,7 +136,7 @@ func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]stri
 	if err != nil {
 		return nil, err
 	}
-	last, err := e.one(ctx, 0, in(p, &e.scripts.visitCount, head...)) // all have been merged
+	last, err := e.one(ctx, 0, partCall(p, &e.scripts.visitCount, head...)) // all have been merged
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]stri
 func (e *Engine) VisitNames(ctx context.Context) ([]rollcall.VisitName, error) {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
-		calls[p] = plain(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "newesthours")).Build() })
+		calls[p] = plainCall(func() rueidis.Completed { return e.client.B().Hgetall().Key(e.of(p, "newesthours")).Build() })
 	}
 	out, err := e.do(ctx, 0, calls...)
 	if err != nil {
@@ -180,13 +180,13 @@ func (e *Engine) VisitNames(ctx context.Context) ([]rollcall.VisitName, error) {
 	return names, nil
 }
 
-// unvisitStep bounds the hours one script looks at.
-const unvisitStep = 500
+// forgetVisitStep bounds the hours one script looks at.
+const forgetVisitStep = 500
 
 // DeleteVisitName implements [rollcall.Visits].
 func (e *Engine) DeleteVisitName(ctx context.Context, name string) error {
 	p := e.partOf(name)
-	msg, err := e.one(ctx, 0, plain(func() rueidis.Completed {
+	msg, err := e.one(ctx, 0, plainCall(func() rueidis.Completed {
 		return e.client.B().Hexists().Key(e.of(p, "names")).Field(name).Build()
 	}))
 	if err != nil {
@@ -196,7 +196,7 @@ func (e *Engine) DeleteVisitName(ctx context.Context, name string) error {
 		return errors.Join(err, rollcall.NotFound("name"))
 	}
 	for from := int64(0); from >= 0; {
-		msg, err := e.one(ctx, 0, in(p, &e.scripts.visitForget, name, fmt.Sprint(from), fmt.Sprint(unvisitStep)))
+		msg, err := e.one(ctx, 0, partCall(p, &e.scripts.visitForget, name, fmt.Sprint(from), fmt.Sprint(forgetVisitStep)))
 		if err == nil {
 			from, err = msg.AsInt64()
 		}

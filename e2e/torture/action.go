@@ -7,29 +7,29 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// deed is a command and what it means.
-type deed struct {
+// action is a command and what it means.
+type action struct {
 	request request
 	user    *user
 	// judge judges the answer and enters what it means.
 	judge func(a answer) error
 	// suppose makes of a person what they are if the command was carried out at
 	// some time and nobody was told; nil for one that changes nothing.
-	suppose func(p *person, at span) *person
+	suppose func(p *userModel, at span) *userModel
 	// unanswered is called when it was not answered; nil for nothing to do.
 	unanswered func()
 	// settled is told whether one that was not answered was carried out, and from when
 	// to when, if that is certain; nil for nothing to do.
 	settled func(done bool, at span)
-	// with is another user it may change, and supposeWith what it makes of them.
-	with        *user
-	supposeWith func(p *person, at span) *person
+	// other is another user it may change, and supposeOther what it makes of them.
+	other        *user
+	supposeOther func(p *userModel, at span) *userModel
 }
 
 // chooser chooses commands.
 type chooser struct {
 	rng   *rand.Rand
-	world *world
+	world *model
 	own   []*user // whose commands it chooses
 }
 
@@ -39,10 +39,10 @@ func pick[T any](c *chooser, of ...T) T { return of[c.rng.IntN(len(of))] }
 func (c *chooser) one(n int) bool { return c.rng.IntN(n) == 0 }
 
 // next chooses a command about a user.
-func (c *chooser) next(u *user) *deed {
+func (c *chooser) next(u *user) *action {
 	choices := []struct {
 		weight int
-		make   func(*user) *deed
+		make   func(*user) *action
 	}{
 		{22, c.login},
 		{3, c.loginAgain},
@@ -106,9 +106,9 @@ func (c *chooser) anySession(u *user) *session {
 
 // judgeEnd judges an answer that says that a session does not live, and enters how
 // it ended.
-func (c *chooser) judgeEnd(p *person, s *session, a answer, token bool) error {
+func (c *chooser) judgeEnd(p *userModel, s *session, a answer, token bool) error {
 	at, _ := s.deadline(&c.world.outages)
-	if s.end == nil && !s.doomed && a.at.hi.Before(at.lo) {
+	if s.end == nil && !s.mayHaveEnded && a.at.hi.Before(at.lo) {
 		return wrong(a, "session %s lives until %s", s.id, at)
 	}
 	if a.code == rollcall.CodeUnauthenticated || a.code == rollcall.CodeNotFound {
@@ -136,7 +136,7 @@ func (c *chooser) judgeEnd(p *person, s *session, a answer, token bool) error {
 	if s.end.cause != "" && s.end.cause != problem.Cause {
 		return wrong(a, "session %s ended as %s", s.id, s.end.cause)
 	}
-	s.end.cause, s.end.told, s.lapse, s.doomed = problem.Cause, true, false, false
+	s.end.cause, s.end.told, s.mayHaveExpired, s.mayHaveEnded = problem.Cause, true, false, false
 	if s.end.reason == "" {
 		s.end.reason = problem.Reason
 	}
@@ -146,7 +146,7 @@ func (c *chooser) judgeEnd(p *person, s *session, a answer, token bool) error {
 // revived says that a session lives though it has ended.
 func revived(s *session, a answer) error {
 	if s.end == nil {
-		s.doomed, s.lapse = false, false
+		s.mayHaveEnded, s.mayHaveExpired = false, false
 		return nil
 	}
 	return wrong(a, "session %s has ended (%s at %s)", s.id, s.end.cause, s.end.at)

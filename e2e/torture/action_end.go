@@ -15,7 +15,7 @@ func counts(list []*session) (least, most int) {
 			continue
 		}
 		most++
-		if !s.lapse && !s.doomed {
+		if !s.mayHaveExpired && !s.mayHaveEnded {
 			least++
 		}
 	}
@@ -23,8 +23,8 @@ func counts(list []*session) (least, most int) {
 }
 
 // ending is a command that ends sessions of a user.
-func (c *chooser) ending(u *user, r request, cause rollcall.Cause, reason string, hits func(*session) bool, banned time.Duration) *deed {
-	apply := func(p *person, at span) {
+func (c *chooser) ending(u *user, r request, cause rollcall.Cause, reason string, hits func(*session) bool, banned time.Duration) *action {
+	apply := func(p *userModel, at span) {
 		var list []*session
 		for _, s := range p.live() {
 			if hits(s) {
@@ -36,7 +36,7 @@ func (c *chooser) ending(u *user, r request, cause rollcall.Cause, reason string
 			p.ban = &ban{until: at.shift(banned), reason: reason}
 		}
 	}
-	return &deed{
+	return &action{
 		request: r,
 		judge: func(a answer) error {
 			p := u.now
@@ -63,12 +63,12 @@ func (c *chooser) ending(u *user, r request, cause rollcall.Cause, reason string
 				if s == nil || s.end != nil || !hits(s) {
 					return wrong(a, "session %s is none that it ought to end", id)
 				}
-				s.lapse, s.doomed = false, false
+				s.mayHaveExpired, s.mayHaveEnded = false, false
 			}
 			apply(p, a.at)
 			return nil
 		},
-		suppose: func(p *person, at span) *person {
+		suppose: func(p *userModel, at span) *userModel {
 			p.age(at, &c.world.outages)
 			apply(p, at)
 			return p
@@ -77,7 +77,7 @@ func (c *chooser) ending(u *user, r request, cause rollcall.Cause, reason string
 }
 
 // logout ends a session at its own wish.
-func (c *chooser) logout(u *user) *deed {
+func (c *chooser) logout(u *user) *action {
 	s := c.anySession(u)
 	if s == nil {
 		return nil
@@ -88,7 +88,7 @@ func (c *chooser) logout(u *user) *deed {
 }
 
 // kick ends one session.
-func (c *chooser) kick(u *user) *deed {
+func (c *chooser) kick(u *user) *action {
 	s := c.anySession(u)
 	if s == nil {
 		return nil
@@ -99,7 +99,7 @@ func (c *chooser) kick(u *user) *deed {
 }
 
 // kickUser ends sessions of a user: all, of one device, all but one, with a ban.
-func (c *chooser) kickUser(u *user) *deed {
+func (c *chooser) kickUser(u *user) *action {
 	body := map[string]any{"user": u.id, "reason": "all of them"}
 	hits, banned := func(*session) bool { return true }, time.Duration(0)
 	switch c.rng.IntN(4) {
@@ -120,7 +120,7 @@ func (c *chooser) kickUser(u *user) *deed {
 }
 
 // signOutOthers is a user who signs out all sessions but this one.
-func (c *chooser) signOutOthers(u *user) *deed {
+func (c *chooser) signOutOthers(u *user) *action {
 	live := u.now.live()
 	if len(live) < 2 {
 		return nil

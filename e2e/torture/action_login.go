@@ -20,7 +20,7 @@ type retry struct {
 }
 
 // login begins a session.
-func (c *chooser) login(u *user) *deed {
+func (c *chooser) login(u *user) *action {
 	s := &session{
 		user: u.id, kind: pick(c, "", "", "", "strict", "guest"), app: pick(c, "", "", "shop", "bank", "brief"),
 		device: pick(c, "", "web", "web", "tv", "ios"), deviceID: pick(c, "", "", "", "d1", "d2"),
@@ -54,15 +54,15 @@ func (c *chooser) login(u *user) *deed {
 	if c.one(4) {
 		r.retry = fmt.Sprintf("try-%x", c.rng.Uint64())
 	}
-	return &deed{
+	return &action{
 		request: r,
 		judge:   func(a answer) error { return c.judgeLogin(u, r, s.clone(), evict, a) },
-		suppose: func(p *person, at span) *person { return c.supposeLogin(p, s.clone(), evict, at) },
+		suppose: func(p *userModel, at span) *userModel { return c.supposeLogin(p, s.clone(), evict, at) },
 	}
 }
 
 // fill gives a login what is the user's own.
-func (p *person) fill(s *session) {
+func (p *userModel) fill(s *session) {
 	if s.kind == "" {
 		s.kind = p.kind
 	}
@@ -130,7 +130,7 @@ type loginAnswer struct {
 
 // replaced ends the sessions that a login said it ended: those that it ought to, if
 // that is certain.
-func (p *person) replaced(got loginAnswer, out []*session, certain bool, a answer) error {
+func (p *userModel) replaced(got loginAnswer, out []*session, certain bool, a answer) error {
 	var ended, want []string
 	for _, e := range got.Ended {
 		x := p.sessions[e.ID]
@@ -146,7 +146,7 @@ func (p *person) replaced(got loginAnswer, out []*session, certain bool, a answe
 		return wrong(a, "%v ought to end", want)
 	}
 	for _, id := range ended {
-		p.sessions[id].lapse, p.sessions[id].doomed = false, false
+		p.sessions[id].mayHaveExpired, p.sessions[id].mayHaveEnded = false, false
 		p.finish(rollcall.CauseReplaced, "", a.at, p.sessions[id])
 	}
 	return nil
@@ -154,7 +154,7 @@ func (p *person) replaced(got loginAnswer, out []*session, certain bool, a answe
 
 // supposeLogin is what a login makes of a person: a session that nobody was told
 // of, or nothing if it was refused.
-func (c *chooser) supposeLogin(p *person, s *session, evict []string, at span) *person {
+func (c *chooser) supposeLogin(p *userModel, s *session, evict []string, at span) *userModel {
 	p.age(at, &c.world.outages)
 	p.fill(s)
 	out, refused, certain := room(p.live(), s, evict)
@@ -166,12 +166,12 @@ func (c *chooser) supposeLogin(p *person, s *session, evict []string, at span) *
 		case certain && slices.Contains(out, x):
 			p.finish(rollcall.CauseReplaced, "", at, x)
 		case !certain:
-			x.doomed = true
+			x.mayHaveEnded = true
 		}
 	}
 	s.login, s.seen = at, at
-	s.lapse = !certain || p.banned(at) == perhaps // it may have been refused
-	p.begun = s
+	s.mayHaveExpired = !certain || p.banned(at) == perhaps // it may have been refused
+	p.unanswered = s
 	p.presence.beat(at)
 	p.days.attend(s.kind, at)
 	return p
@@ -184,13 +184,13 @@ const (
 )
 
 // loginAgain repeats a login under its key.
-func (c *chooser) loginAgain(u *user) *deed {
+func (c *chooser) loginAgain(u *user) *action {
 	last := u.retry
 	if last == nil || u.now.sessions[last.id] == nil || !c.world.clocks.now().hi.Before(last.at.lo.Add(retryKept)) {
 		u.retry = nil
 		return nil
 	}
-	return &deed{
+	return &action{
 		request: last.request,
 		judge: func(a answer) error {
 			p := u.now

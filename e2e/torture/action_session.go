@@ -8,13 +8,13 @@ import (
 )
 
 // touch is a sign of life of a session, by its token.
-func (c *chooser) touch(u *user) *deed {
+func (c *chooser) touch(u *user) *action {
 	s := c.anySession(u)
 	if s == nil || s.token == "" {
 		return nil
 	}
 	id := s.id
-	return &deed{
+	return &action{
 		request: request{method: "POST", path: "/v1/touch", key: s.token},
 		judge: func(a answer) error {
 			p := u.now
@@ -34,12 +34,12 @@ func (c *chooser) touch(u *user) *deed {
 			p.presence.beat(a.at)
 			return s.compare(got.Session, &c.world.outages)
 		},
-		suppose: func(p *person, at span) *person { return supposeTouch(p, at, id) },
+		suppose: func(p *userModel, at span) *userModel { return supposeTouch(p, at, id) },
 	}
 }
 
 // supposeTouch is what a touch makes of a person, if it found its session alive.
-func supposeTouch(p *person, at span, ids ...string) *person {
+func supposeTouch(p *userModel, at span, ids ...string) *userModel {
 	for _, id := range ids {
 		if s := p.sessions[id]; s != nil && s.end == nil {
 			s.seen.hi = later(s.seen.hi, at.hi)
@@ -51,7 +51,7 @@ func supposeTouch(p *person, at span, ids ...string) *person {
 }
 
 // touchMany touches sessions by their ids.
-func (c *chooser) touchMany(u *user) *deed {
+func (c *chooser) touchMany(u *user) *action {
 	var ids []string
 	for range 1 + c.rng.IntN(3) {
 		if s := c.anySession(u); s != nil && s.id != "" {
@@ -61,7 +61,7 @@ func (c *chooser) touchMany(u *user) *deed {
 	if ids == nil {
 		return nil
 	}
-	return &deed{
+	return &action{
 		request: request{method: "POST", path: "/v1/touch", body: map[string]any{"sessions": ids}},
 		judge: func(a answer) error {
 			var got struct {
@@ -89,7 +89,7 @@ func (c *chooser) touchMany(u *user) *deed {
 					s.touch(a.at)
 					p.presence.beat(a.at)
 				default:
-					if s.end == nil && !s.doomed && a.at.hi.Before(at.lo) {
+					if s.end == nil && !s.mayHaveEnded && a.at.hi.Before(at.lo) {
 						return wrong(a, "session %s lives until %s", s.id, at)
 					}
 					if s.end == nil {
@@ -109,18 +109,18 @@ func (c *chooser) touchMany(u *user) *deed {
 			}
 			return nil
 		},
-		suppose: func(p *person, at span) *person { return supposeTouch(p, at, ids...) },
+		suppose: func(p *userModel, at span) *userModel { return supposeTouch(p, at, ids...) },
 	}
 }
 
 // verify asks for a session by its token.
-func (c *chooser) verify(u *user) *deed {
+func (c *chooser) verify(u *user) *action {
 	s := c.anySession(u)
 	if s == nil || s.token == "" {
 		return nil
 	}
 	id := s.id
-	return &deed{
+	return &action{
 		request: request{method: "GET", path: "/v1/verify", key: s.token},
 		judge: func(a answer) error {
 			s := u.now.sessions[id]
@@ -134,8 +134,8 @@ func (c *chooser) verify(u *user) *deed {
 }
 
 // beat is a sign of life of users.
-func (c *chooser) beat(u *user) *deed {
-	return &deed{
+func (c *chooser) beat(u *user) *action {
+	return &action{
 		request: request{method: "POST", path: "/v1/beats", body: map[string]any{"users": []string{u.id}}},
 		judge: func(a answer) error {
 			if a.status != http.StatusOK {
@@ -144,7 +144,7 @@ func (c *chooser) beat(u *user) *deed {
 			u.now.presence.beat(a.at)
 			return nil
 		},
-		suppose: func(p *person, at span) *person {
+		suppose: func(p *userModel, at span) *userModel {
 			p.presence.beat(at)
 			return p
 		},
@@ -152,13 +152,13 @@ func (c *chooser) beat(u *user) *deed {
 }
 
 // rotate gives a session a new token.
-func (c *chooser) rotate(u *user) *deed {
+func (c *chooser) rotate(u *user) *action {
 	s := c.anySession(u)
 	if s == nil {
 		return nil
 	}
 	id := s.id
-	return &deed{
+	return &action{
 		request: request{method: "POST", path: "/v1/sessions/" + id + "/rotate"},
 		judge: func(a answer) error {
 			s := u.now.sessions[id]
@@ -176,7 +176,7 @@ func (c *chooser) rotate(u *user) *deed {
 			s.token = got.Token
 			return nil
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			if s := p.sessions[id]; s != nil && s.end == nil {
 				s.token = ""
 			}
@@ -186,7 +186,7 @@ func (c *chooser) rotate(u *user) *deed {
 }
 
 // patch changes what is said of a session.
-func (c *chooser) patch(u *user) *deed {
+func (c *chooser) patch(u *user) *action {
 	s := c.anySession(u)
 	if s == nil {
 		return nil
@@ -194,7 +194,7 @@ func (c *chooser) patch(u *user) *deed {
 	id, name, app := s.id, pick(c, "", "Ada", "Bo Peep"), pick(c, "", "shop", "bank")
 	attrs := map[string]string{"n": fmt.Sprint(c.rng.IntN(1000))}
 	change := func(s *session) { s.name, s.app, s.attrs = name, app, attrs }
-	return &deed{
+	return &action{
 		request: request{method: "PATCH", path: "/v1/sessions/" + id, body: map[string]any{"name": name, "app": app, "attrs": attrs}},
 		judge: func(a answer) error {
 			s := u.now.sessions[id]
@@ -212,7 +212,7 @@ func (c *chooser) patch(u *user) *deed {
 			}
 			return s.compare(got, &c.world.outages)
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			if s := p.sessions[id]; s != nil && s.end == nil {
 				change(s)
 			}

@@ -10,14 +10,14 @@ import (
 )
 
 // putBan bans a user.
-func (c *chooser) putBan(u *user) *deed {
+func (c *chooser) putBan(u *user) *action {
 	d := pick(c, 5*time.Second, time.Hour, 72*time.Hour)
-	apply := func(p *person, at span) *person {
+	apply := func(p *userModel, at span) *userModel {
 		p.age(at, &c.world.outages)
 		p.putBan(d, "enough", at)
 		return p
 	}
-	return &deed{
+	return &action{
 		request: request{method: "PUT", path: "/v1/bans/" + inPath(u.id), body: map[string]any{"duration": int(d / time.Second), "reason": "enough"}},
 		judge: func(a answer) error {
 			if a.code == rollcall.CodeNotFound && a.at.hi.Sub(a.at.lo) > d { // it is over by the time it is read
@@ -50,11 +50,11 @@ func (c *chooser) putBan(u *user) *deed {
 }
 
 // liftBan lifts a ban.
-func (c *chooser) liftBan(u *user) *deed {
+func (c *chooser) liftBan(u *user) *action {
 	if u.now.ban == nil && !c.one(4) {
 		return nil
 	}
-	return &deed{
+	return &action{
 		request: request{method: "DELETE", path: "/v1/bans/" + inPath(u.id)},
 		judge: func(a answer) error {
 			banned := u.now.banned(a.at)
@@ -69,7 +69,7 @@ func (c *chooser) liftBan(u *user) *deed {
 			u.now.ban = nil
 			return nil
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			p.ban = nil
 			return p
 		},
@@ -77,21 +77,21 @@ func (c *chooser) liftBan(u *user) *deed {
 }
 
 // putUser changes the record of a user.
-func (c *chooser) putUser(u *user) *deed {
+func (c *chooser) putUser(u *user) *action {
 	body := map[string]any{}
-	var change func(p *person)
+	var change func(p *userModel)
 	switch c.rng.IntN(3) {
 	case 0:
 		kind := pick(c, "user", "strict")
-		body["kind"], change = kind, func(p *person) { p.kind = kind }
+		body["kind"], change = kind, func(p *userModel) { p.kind = kind }
 	case 1:
 		name := pick(c, "", "Ann", "İnci")
-		body["name"], change = name, func(p *person) { p.name = name }
+		body["name"], change = name, func(p *userModel) { p.name = name }
 	default:
 		hidden := !u.now.invisible
-		body["invisible"], change = hidden, func(p *person) { p.invisible = hidden }
+		body["invisible"], change = hidden, func(p *userModel) { p.invisible = hidden }
 	}
-	return &deed{
+	return &action{
 		request: request{method: "PUT", path: "/v1/users/" + inPath(u.id), body: body},
 		judge: func(a answer) error {
 			if a.status != http.StatusOK {
@@ -110,7 +110,7 @@ func (c *chooser) putUser(u *user) *deed {
 			}
 			return nil
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			change(p)
 			return p
 		},
@@ -120,10 +120,10 @@ func (c *chooser) putUser(u *user) *deed {
 // erase erases a user. While it is under way the user may be gone from any list of
 // friends. One that was not answered was carried out whole, or not at all: servers
 // finish what they have begun, and nothing is compared before that.
-func (c *chooser) erase(u *user) *deed {
+func (c *chooser) erase(u *user) *action {
 	from := c.world.clocks.now().lo
 	x := c.world.erasing(u.id, span{from, from.Add(24 * time.Hour)})
-	return &deed{
+	return &action{
 		request: request{method: "DELETE", path: "/v1/users/" + inPath(u.id)},
 		judge: func(a answer) error {
 			if a.status != http.StatusNoContent {
@@ -133,7 +133,7 @@ func (c *chooser) erase(u *user) *deed {
 			u.now, u.retry = u.now.erased(), nil
 			return nil
 		},
-		suppose:    func(p *person, _ span) *person { return p.erased() },
+		suppose:    func(p *userModel, _ span) *userModel { return p.erased() },
 		unanswered: func() { u.retry = nil },
 		settled: func(done bool, at span) {
 			if done {
@@ -146,12 +146,12 @@ func (c *chooser) erase(u *user) *deed {
 }
 
 // addFriend adds a friend, and perhaps the user to the friend's friends.
-func (c *chooser) addFriend(u *user) *deed {
+func (c *chooser) addFriend(u *user) *action {
 	other := pick(c, c.world.users...)
 	mutual := c.one(3)
 	if mutual {
 		other = pick(c, c.own...)
-		mutual = other.doubt == nil
+		mutual = other.unanswered == nil
 	}
 	if other == u {
 		return nil
@@ -166,15 +166,15 @@ func (c *chooser) addFriend(u *user) *deed {
 	if mutual {
 		query.Set("mutual", "1")
 	}
-	add := func(p *person, at span) *person {
+	add := func(p *userModel, at span) *userModel {
 		p.befriend(other.id, since, at, c.world)
 		return p
 	}
-	back := func(p *person, at span) *person {
+	back := func(p *userModel, at span) *userModel {
 		p.befriend(u.id, since, at, c.world)
 		return p
 	}
-	d := &deed{
+	d := &action{
 		request: request{method: "PUT", path: "/v1/users/" + inPath(u.id) + "/friends/" + inPath(other.id) + "?" + query.Encode()},
 		judge: func(a answer) error {
 			if a.status != http.StatusNoContent {
@@ -189,18 +189,18 @@ func (c *chooser) addFriend(u *user) *deed {
 		suppose: add,
 	}
 	if mutual {
-		d.with, d.supposeWith = other, back
+		d.other, d.supposeOther = other, back
 	}
 	return d
 }
 
 // removeFriend removes a friend.
-func (c *chooser) removeFriend(u *user) *deed {
+func (c *chooser) removeFriend(u *user) *action {
 	id := pick(c, c.world.users...).id
 	if all := keysOf(u.now.friends); len(all) > 0 && !c.one(5) {
 		id = pick(c, all...)
 	}
-	return &deed{
+	return &action{
 		request: request{method: "DELETE", path: "/v1/users/" + inPath(u.id) + "/friends/" + inPath(id)},
 		judge: func(a answer) error {
 			stood := no
@@ -218,7 +218,7 @@ func (c *chooser) removeFriend(u *user) *deed {
 			delete(u.now.friends, id)
 			return nil
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			delete(p.friends, id)
 			return p
 		},
@@ -226,7 +226,7 @@ func (c *chooser) removeFriend(u *user) *deed {
 }
 
 // replaceFriends makes the friends exactly these.
-func (c *chooser) replaceFriends(u *user) *deed {
+func (c *chooser) replaceFriends(u *user) *action {
 	var list []map[string]any
 	chosen := map[string]*time.Time{}
 	for range c.rng.IntN(6) {
@@ -245,7 +245,7 @@ func (c *chooser) replaceFriends(u *user) *deed {
 	if list == nil {
 		list = []map[string]any{}
 	}
-	replace := func(p *person, at span) *person {
+	replace := func(p *userModel, at span) *userModel {
 		for f := range p.friends {
 			if _, stays := chosen[f]; !stays {
 				delete(p.friends, f)
@@ -256,7 +256,7 @@ func (c *chooser) replaceFriends(u *user) *deed {
 		}
 		return p
 	}
-	return &deed{
+	return &action{
 		request: request{method: "PUT", path: "/v1/users/" + inPath(u.id) + "/friends", body: map[string]any{"friends": list}},
 		judge: func(a answer) error {
 			if a.status != http.StatusNoContent {
@@ -278,9 +278,9 @@ func (c *chooser) aMark(u *user) (body map[string]any, kind string, day rollcall
 }
 
 // mark says that a user was there on a day.
-func (c *chooser) mark(u *user) *deed {
+func (c *chooser) mark(u *user) *action {
 	body, kind, day := c.aMark(u)
-	return &deed{
+	return &action{
 		request: request{method: "POST", path: "/v1/attendance/marks", body: body},
 		judge: func(a answer) error {
 			var got struct{ Marked, Already int }
@@ -297,7 +297,7 @@ func (c *chooser) mark(u *user) *deed {
 			u.now.days.set(kind, day, yes)
 			return nil
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			p.days.set(kind, day, yes)
 			return p
 		},
@@ -305,7 +305,7 @@ func (c *chooser) mark(u *user) *deed {
 }
 
 // unmark takes a mark back.
-func (c *chooser) unmark(u *user) *deed {
+func (c *chooser) unmark(u *user) *action {
 	body, kind, day := c.aMark(u)
 	for d := range u.now.days[kind] {
 		if d < dayOf(c.world.clocks.now().lo) && d > dayOf(c.world.clocks.now().hi)-25 {
@@ -313,7 +313,7 @@ func (c *chooser) unmark(u *user) *deed {
 		}
 	}
 	body["marks"] = []map[string]any{{"user": u.id, "kind": kind, "day": day.String()}}
-	return &deed{
+	return &action{
 		request: request{method: "DELETE", path: "/v1/attendance/marks", body: body},
 		judge: func(a answer) error {
 			var got struct{ Unmarked int }
@@ -330,7 +330,7 @@ func (c *chooser) unmark(u *user) *deed {
 			u.now.days.set(kind, day, no)
 			return nil
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			p.days.set(kind, day, no)
 			return p
 		},
@@ -338,15 +338,15 @@ func (c *chooser) unmark(u *user) *deed {
 }
 
 // makeKey makes an API key.
-func (c *chooser) makeKey(*user) *deed {
+func (c *chooser) makeKey(*user) *action {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.keys)+len(w.asked) > 200 {
+	if len(w.keys)+len(w.askedKeys) > 200 {
 		return nil
 	}
 	name, role := fmt.Sprintf("key-%x", c.rng.Uint64()), pick(c, "reader", "writer")
-	return &deed{
+	return &action{
 		request: request{method: "POST", path: "/v1/keys", body: map[string]any{"name": name, "role": role}},
 		judge: func(a answer) error {
 			if a.status != http.StatusCreated {
@@ -361,17 +361,17 @@ func (c *chooser) makeKey(*user) *deed {
 			w.keys[got.ID] = &apiKey{id: got.ID, text: got.Key, role: role}
 			return nil
 		},
-		suppose: func(p *person, _ span) *person {
+		suppose: func(p *userModel, _ span) *userModel {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.asked = append(w.asked, name)
+			w.askedKeys = append(w.askedKeys, name)
 			return p
 		},
 	}
 }
 
 // revokeKey revokes a key.
-func (c *chooser) revokeKey(*user) *deed {
+func (c *chooser) revokeKey(*user) *action {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -384,7 +384,7 @@ func (c *chooser) revokeKey(*user) *deed {
 		return nil
 	}
 	k.revoked = perhaps
-	return &deed{
+	return &action{
 		request: request{method: "DELETE", path: "/v1/keys/" + k.id},
 		judge: func(a answer) error {
 			if a.status != http.StatusNoContent {
@@ -395,6 +395,6 @@ func (c *chooser) revokeKey(*user) *deed {
 			k.revoked = yes
 			return nil
 		},
-		suppose: func(p *person, _ span) *person { return p },
+		suppose: func(p *userModel, _ span) *userModel { return p },
 	}
 }

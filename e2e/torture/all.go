@@ -12,7 +12,7 @@ import (
 )
 
 // compareAll compares what is asked about all users. Nobody commands anything.
-func (w *world) compareAll(ctx context.Context, s caller) error {
+func (w *model) compareAll(ctx context.Context, s caller) error {
 	for _, step := range []func(context.Context, caller) error{
 		w.compareLists, w.compareOnline, w.compareHidden, w.compareFriendsOnline, w.compareBans, w.compareSeries, w.compareKeys,
 	} {
@@ -30,7 +30,7 @@ type listed struct {
 }
 
 // compareLists compares lists of sessions, by every field that has an index.
-func (w *world) compareLists(ctx context.Context, s caller) error {
+func (w *model) compareLists(ctx context.Context, s caller) error {
 	for query, meets := range map[string]func(*session) bool{
 		"":                       func(*session) bool { return true },
 		"kind=strict":            func(s *session) bool { return s.kind == "strict" },
@@ -50,7 +50,7 @@ func (w *world) compareLists(ctx context.Context, s caller) error {
 	return nil
 }
 
-func (w *world) compareList(ctx context.Context, s caller, query string, meets func(*session) bool) error {
+func (w *model) compareList(ctx context.Context, s caller, query string, meets func(*session) bool) error {
 	var got listed
 	a, err := get(ctx, s, request{method: "GET", path: "/v1/sessions?limit=1000&" + query}, &got)
 	if err != nil {
@@ -98,17 +98,17 @@ func (w *world) compareList(ctx context.Context, s caller, query string, meets f
 }
 
 // compareOnline compares who is online, for several windows.
-func (w *world) compareOnline(ctx context.Context, s caller) error {
-	return w.comparePresence(ctx, s, "", func(*person) bool { return true })
+func (w *model) compareOnline(ctx context.Context, s caller) error {
+	return w.comparePresence(ctx, s, "", func(*userModel) bool { return true })
 }
 
 // compareHidden compares what is told to those who do not see invisible users.
-func (w *world) compareHidden(ctx context.Context, s caller) error {
+func (w *model) compareHidden(ctx context.Context, s caller) error {
 	key := w.readerKey()
 	if key == "" {
 		return nil
 	}
-	if err := w.comparePresence(ctx, s, key, func(p *person) bool { return !p.invisible }); err != nil {
+	if err := w.comparePresence(ctx, s, key, func(p *userModel) bool { return !p.invisible }); err != nil {
 		return fmt.Errorf("for a reader: %w", err)
 	}
 	var got listed
@@ -123,7 +123,7 @@ func (w *world) compareHidden(ctx context.Context, s caller) error {
 	return nil
 }
 
-func (w *world) readerKey() string {
+func (w *model) readerKey() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range keysOf(w.keys) {
@@ -134,7 +134,7 @@ func (w *world) readerKey() string {
 	return ""
 }
 
-func (w *world) comparePresence(ctx context.Context, s caller, key string, shown func(*person) bool) error {
+func (w *model) comparePresence(ctx context.Context, s caller, key string, shown func(*userModel) bool) error {
 	for _, win := range []time.Duration{5 * time.Second, window, time.Hour, 100 * time.Hour} {
 		query := fmt.Sprintf("window=%d", int(win/time.Second))
 		var count struct{ Count int }
@@ -192,7 +192,7 @@ func (w *world) comparePresence(ctx context.Context, s caller, key string, shown
 }
 
 // compareFriendsOnline compares friends online.
-func (w *world) compareFriendsOnline(ctx context.Context, s caller) error {
+func (w *model) compareFriendsOnline(ctx context.Context, s caller) error {
 	for _, u := range w.users {
 		if len(u.now.friends) == 0 {
 			continue
@@ -225,7 +225,7 @@ func (w *world) compareFriendsOnline(ctx context.Context, s caller) error {
 }
 
 // compareBans compares the list of bans.
-func (w *world) compareBans(ctx context.Context, s caller) error {
+func (w *model) compareBans(ctx context.Context, s caller) error {
 	var got struct {
 		Total int
 		Items []wireBan
@@ -253,7 +253,7 @@ func (w *world) compareBans(ctx context.Context, s caller) error {
 const seriesDays = 35
 
 // compareSeries compares figures over days.
-func (w *world) compareSeries(ctx context.Context, s caller) error {
+func (w *model) compareSeries(ctx context.Context, s caller) error {
 	today := dayOf(w.clocks.now().lo)
 	for _, kind := range append(kinds(), "") {
 		var got struct {
@@ -286,7 +286,7 @@ func (w *world) compareSeries(ctx context.Context, s caller) error {
 }
 
 // active counts the users there on any day of a range.
-func (w *world) active(kind string, from, to rollcall.Day) (least, most int) {
+func (w *model) active(kind string, from, to rollcall.Day) (least, most int) {
 	for _, u := range w.users {
 		is := no
 		for d := from; d <= to; d++ {
@@ -303,7 +303,7 @@ func (w *world) active(kind string, from, to rollcall.Day) (least, most int) {
 }
 
 // compareStreaks compares the streaks of some users.
-func (w *world) compareStreaks(ctx context.Context, s caller, today rollcall.Day) error {
+func (w *model) compareStreaks(ctx context.Context, s caller, today rollcall.Day) error {
 	for _, u := range w.users[:4] {
 		fuzzy := false
 		for _, of := range u.now.days {
@@ -333,7 +333,7 @@ func (w *world) compareStreaks(ctx context.Context, s caller, today rollcall.Day
 }
 
 // compareKeys compares the API keys, and that revoked ones are not let in.
-func (w *world) compareKeys(ctx context.Context, s caller) error {
+func (w *model) compareKeys(ctx context.Context, s caller) error {
 	var got struct {
 		Items []struct{ ID, Name, Role string }
 	}
@@ -362,7 +362,7 @@ func (w *world) compareKeys(ctx context.Context, s caller) error {
 
 // judgeKeys compares the keys with those that are there, and returns the ones that
 // were revoked since it was asked last.
-func (w *world) judgeKeys(there map[string]bool) (revoked []*apiKey, err error) {
+func (w *model) judgeKeys(there map[string]bool) (revoked []*apiKey, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, k := range w.keys {

@@ -59,7 +59,7 @@ func (d days) on(kind string, day rollcall.Day) maybe {
 
 func kinds() []string { return []string{"user", "strict", "guest"} }
 
-func (p *person) compareDays(v *view, _ *world) error {
+func (p *userModel) compareDays(v *view, _ *model) error {
 	for kind, got := range v.days {
 		if kind == "" {
 			continue

@@ -36,14 +36,14 @@ type clocks struct {
 	mu        sync.Mutex
 	file      string
 	offset    time.Duration
-	low, high follower
+	low, high steadyClock
 	err       time.Duration // how far a server's clock may be off
 }
 
-// follower is a clock that does not run backwards.
-type follower struct{ wall, read time.Time }
+// steadyClock is a clock that does not run backwards.
+type steadyClock struct{ wall, read time.Time }
 
-func (f *follower) at(read time.Time, offset time.Duration) time.Time {
+func (f *steadyClock) at(read time.Time, offset time.Duration) time.Time {
 	now := read.Round(0).Add(offset)
 	if now.Before(f.wall) {
 		now = f.wall.Add(read.Sub(f.read) / 2)
@@ -102,7 +102,7 @@ func (c *clocks) restarted() {
 	c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.low = follower{}
+	c.low = steadyClock{}
 }
 
 func (c *clocks) write() {

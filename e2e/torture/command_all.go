@@ -46,7 +46,7 @@ func (r *run) kickMany(ctx context.Context, body map[string]any, reason string, 
 	for _, u := range r.world.users {
 		p := u.now
 		p.age(a.at, &r.world.outages)
-		u.note("%s: %s at %s", req, a, a.at)
+		u.remember("%s: %s at %s", req, a, a.at)
 		var hit []*session
 		for _, s := range p.live() {
 			if meets(s) {
@@ -61,7 +61,7 @@ func (r *run) kickMany(ctx context.Context, body map[string]any, reason string, 
 				p.putBan(banned, reason, a.at)
 			} else { // perhaps
 				for _, s := range p.live() {
-					s.doomed = true
+					s.mayHaveEnded = true
 				}
 				p.ban = &ban{until: span{a.at.lo, a.at.hi.Add(banned)}, reason: reason}
 				rl = 0
@@ -94,7 +94,7 @@ func (r *run) clear(ctx context.Context) error {
 	least, most := 0, 0
 	for _, u := range r.world.users {
 		p := &u.now.presence
-		u.note("%s: %s at %s", req, a, a.at)
+		u.remember("%s: %s at %s", req, a, a.at)
 		switch before := a.at.shift(-age); {
 		case p.known == no || p.seen.lo.Unix() >= before.hi.Unix():
 		case p.known == yes && p.seen.hi.Unix() < before.lo.Unix():

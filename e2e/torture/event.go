@@ -11,32 +11,32 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// history is what events have told, in the order in which they came.
-type history struct {
+// eventHistory is what events have told, in the order in which they came.
+type eventHistory struct {
 	after    rollcall.EventID
 	met      map[rollcall.EventID]bool
 	began    time.Time // sessions begun later have their events in this log
-	sessions map[string]*toldSession
+	sessions map[string]*toldTimes
 	online   map[string][]rollcall.Event // the last changes of each user
 	events   int
 }
 
-// toldSession is how often a session was told of.
-type toldSession struct {
+// toldTimes is how often a session was told of.
+type toldTimes struct {
 	started []time.Time
 	ended   []rollcall.Event
 }
 
 // newLog begins a new log, of a new store.
-func (h *history) newLog(now span) {
-	*h = history{
-		met: map[rollcall.EventID]bool{}, began: now.hi, sessions: map[string]*toldSession{},
+func (h *eventHistory) newLog(now span) {
+	*h = eventHistory{
+		met: map[rollcall.EventID]bool{}, began: now.hi, sessions: map[string]*toldTimes{},
 		online: map[string][]rollcall.Event{}, events: h.events,
 	}
 }
 
 // read reads on in the log of an engine, up to the newest event.
-func (h *history) read(ctx context.Context, engine rollcall.Engine, now time.Time) (err error) {
+func (h *eventHistory) read(ctx context.Context, engine rollcall.Engine, now time.Time) (err error) {
 	key, err := hex.DecodeString(secret)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func tailSoon(ctx context.Context, roll *rollcall.Roll, after rollcall.EventID) 
 }
 
 // enter takes in an event. A resume may repeat some: ids tell.
-func (h *history) enter(e rollcall.Event) {
+func (h *eventHistory) enter(e rollcall.Event) {
 	if h.met[e.ID] {
 		return
 	}
@@ -93,7 +93,7 @@ func (h *history) enter(e rollcall.Event) {
 	id := e.Session.String()
 	s := h.sessions[id]
 	if s == nil {
-		s = &toldSession{}
+		s = &toldTimes{}
 		h.sessions[id] = s
 	}
 	switch e.Type {
@@ -110,9 +110,9 @@ func (h *history) enter(e rollcall.Event) {
 
 // compareEvents compares what was told with the model. Users whose last command
 // was not answered are left out.
-func (w *world) compareEvents(h *history) error {
+func (w *model) compareEvents(h *eventHistory) error {
 	for _, u := range w.users {
-		if u.doubt != nil {
+		if u.unanswered != nil {
 			continue
 		}
 		u.now.age(w.clocks.now(), &w.outages)
@@ -133,7 +133,7 @@ func (w *world) compareEvents(h *history) error {
 
 // compareEvents compares what was told of a session: that it began, once, and how
 // it ended, once. That it ended by itself may be told later.
-func (s *session) compareEvents(told *toldSession) error {
+func (s *session) compareEvents(told *toldTimes) error {
 	switch {
 	case told == nil || len(told.started) != 1:
 		return fmt.Errorf("its beginning was told otherwise than once: %+v", told)
@@ -141,7 +141,7 @@ func (s *session) compareEvents(told *toldSession) error {
 		return fmt.Errorf("it began at %s, and its event says %s", s.login, instant(told.started[0]))
 	case len(told.ended) > 1:
 		return fmt.Errorf("its end was told %d times: %+v", len(told.ended), told.ended)
-	case s.end == nil && len(told.ended) > 0 && !s.lapse && !s.doomed:
+	case s.end == nil && len(told.ended) > 0 && !s.mayHaveExpired && !s.mayHaveEnded:
 		return fmt.Errorf("it lives, and its end was told: %+v", told.ended)
 	case s.end == nil || s.end.cause == "":
 		return nil
@@ -160,7 +160,7 @@ func (s *session) compareEvents(told *toldSession) error {
 
 // compareChanges compares who was told to come and go: by turns, in the order of
 // time. An erasure, and the clearing of last-seen times, begin anew.
-func (w *world) compareChanges(u *user, h *history) error {
+func (w *model) compareChanges(u *user, h *eventHistory) error {
 	list := h.online[u.id]
 	for i := 1; i < len(list); i++ {
 		a, b := list[i-1], list[i]
@@ -178,7 +178,7 @@ func (w *world) compareChanges(u *user, h *history) error {
 }
 
 // anew says whether a user may have been erased or cleared between two instants.
-func (w *world) anew(user string, from, to time.Time) bool {
+func (w *model) anew(user string, from, to time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range w.erasures[user] {

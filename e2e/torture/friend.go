@@ -20,7 +20,7 @@ type wireFriend struct {
 }
 
 // befriend adds an edge. One that stands keeps its time unless another is given.
-func (p *person) befriend(friend string, since *time.Time, at span, w *world) {
+func (p *userModel) befriend(friend string, since *time.Time, at span, w *model) {
 	e := p.friends[friend]
 	fresh := &edge{since: at, made: at}
 	switch {
@@ -36,7 +36,7 @@ func (p *person) befriend(friend string, since *time.Time, at span, w *world) {
 }
 
 // stands says whether an edge is left, after the erasures of its friend.
-func (w *world) stands(friend string, e *edge, now span) maybe {
+func (w *model) stands(friend string, e *edge, now span) maybe {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	stands := yes
@@ -60,7 +60,7 @@ type erasure struct {
 }
 
 // erasing notes that a user is being erased.
-func (w *world) erasing(user string, at span) *erasure {
+func (w *model) erasing(user string, at span) *erasure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x := &erasure{user: user, at: at}
@@ -69,22 +69,22 @@ func (w *world) erasing(user string, at span) *erasure {
 }
 
 // erased notes that it was done.
-func (w *world) erased(x *erasure, at span) {
+func (w *model) erased(x *erasure, at span) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x.at, x.certain = at, true
 }
 
 // notErased notes that it was not begun.
-func (w *world) notErased(x *erasure) {
+func (w *model) notErased(x *erasure) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	list := w.erasures[x.user]
 	w.erasures[x.user] = slices.DeleteFunc(list, func(y *erasure) bool { return y == x })
 }
 
-// settleErasures says that erasures that were not answered are over by now.
-func (w *world) settleErasures(now span) {
+// awaitErasures says that erasures that were not answered are over by now.
+func (w *model) awaitErasures(now span) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, list := range w.erasures {
@@ -94,7 +94,7 @@ func (w *world) settleErasures(now span) {
 	}
 }
 
-func (p *person) compareFriends(v *view, w *world) error {
+func (p *userModel) compareFriends(v *view, w *model) error {
 	listed := map[string]bool{}
 	for i, f := range v.friends {
 		if i > 0 && (f.Since.Before(v.friends[i-1].Since) || (f.Since.Equal(v.friends[i-1].Since) && f.User < v.friends[i-1].User)) {

@@ -30,8 +30,8 @@ func get(ctx context.Context, s caller, r request, v any) (answer, error) {
 // endsAsked is how many ended sessions a view asks for, the newest ones.
 const endsAsked = 8
 
-// look reads all that servers know of a user.
-func look(ctx context.Context, s caller, id string, ideas []*person) (*view, error) {
+// readView reads all that servers know of a user.
+func readView(ctx context.Context, s caller, id string, ideas []*userModel) (*view, error) {
 	v := &view{days: map[string][]rollcall.Day{}, tokens: map[string]string{}, ended: map[string]wireSession{}}
 	var sessions struct {
 		Total int
@@ -86,7 +86,7 @@ func look(ctx context.Context, s caller, id string, ideas []*person) (*view, err
 }
 
 // lookAtSessions asks for tokens, and for sessions that have ended.
-func (v *view) lookAtSessions(ctx context.Context, s caller, p *person) error {
+func (v *view) lookAtSessions(ctx context.Context, s caller, p *userModel) error {
 	var ended []string
 	for id, x := range p.sessions {
 		if !slices.ContainsFunc(v.sessions, func(l wireSession) bool { return l.ID == id }) {

@@ -87,9 +87,9 @@ func buildTools(ctx context.Context, dir string) (tools, error) {
 func newSite(r *run) (site, error) {
 	switch r.o.engine {
 	case "local":
-		return newSingle(r)
+		return newLocalSite(r)
 	case "redis", "cluster":
-		return newFleet(r)
+		return newRedisSite(r)
 	default:
 		return nil, fmt.Errorf("there is no engine %q: local, redis or cluster", r.o.engine)
 	}

@@ -51,8 +51,8 @@ func (o *outages) begin(from span) *outage {
 	return x
 }
 
-// was says what an outage that was begun turned out to be.
-func (o *outages) was(x *outage, as outage) {
+// complete says what an outage that was begun turned out to be.
+func (o *outages) complete(x *outage, as outage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	as.certain = as.certain && as.to.lo.Sub(as.from.hi) > gap
@@ -66,8 +66,8 @@ func (o *outages) over(x *outage, at time.Time) {
 	x.to.hi = at
 }
 
-// doubt says that servers may no longer know of the outages up to now.
-func (o *outages) doubt() {
+// makeUncertain says that servers may no longer know of the outages up to now.
+func (o *outages) makeUncertain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, x := range o.list {
@@ -75,8 +75,8 @@ func (o *outages) doubt() {
 	}
 }
 
-// extend moves a deadline that fell into an outage or the grace behind it.
-func (o *outages) extend(d span) span {
+// effectiveDeadline moves a deadline that fell into an outage or the grace behind it.
+func (o *outages) effectiveDeadline(d span) span {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for again := true; again; {
@@ -93,9 +93,9 @@ func (o *outages) extend(d span) span {
 	return d
 }
 
-// floor is the instant windows are measured from at a time: that, or, in the grace
+// effectiveNow is the instant windows are measured from at a time: that, or, in the grace
 // after an outage, its beginning.
-func (o *outages) floor(now span) span {
+func (o *outages) effectiveNow(now span) span {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for again := true; again; {

@@ -10,12 +10,12 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// person is what must be known of one user.
-type person struct {
-	id       string
-	sessions map[string]*session // all that ever were since the last erasure, by id
-	begun    *session            // may have begun: a login that was not answered
-	presence presence
+// userModel is what must be known of one user.
+type userModel struct {
+	id         string
+	sessions   map[string]*session // all that ever were since the last erasure, by id
+	unanswered *session            // may have begun: a login that was not answered
+	presence   presence
 
 	kind, name string
 	invisible  bool
@@ -24,18 +24,18 @@ type person struct {
 	days       days
 }
 
-func newPerson(id string) *person {
-	return &person{id: id, sessions: map[string]*session{}, kind: rollcall.DefaultKind, friends: map[string]*edge{}, days: days{}}
+func newUserModel(id string) *userModel {
+	return &userModel{id: id, sessions: map[string]*session{}, kind: rollcall.DefaultKind, friends: map[string]*edge{}, days: days{}}
 }
 
-func (p *person) clone() *person {
+func (p *userModel) clone() *userModel {
 	c := *p
 	c.sessions = make(map[string]*session, len(p.sessions))
 	for id, s := range p.sessions {
 		c.sessions[id] = s.clone()
 	}
-	if p.begun != nil {
-		c.begun = p.begun.clone()
+	if p.unanswered != nil {
+		c.unanswered = p.unanswered.clone()
 	}
 	if p.ban != nil {
 		b := *p.ban
@@ -51,7 +51,7 @@ func (p *person) clone() *person {
 }
 
 // age ends what has certainly ended by itself.
-func (p *person) age(now span, o *outages) {
+func (p *userModel) age(now span, o *outages) {
 	for _, s := range p.sessions {
 		s.age(now, o)
 	}
@@ -61,7 +61,7 @@ func (p *person) age(now span, o *outages) {
 }
 
 // live returns the sessions that have not certainly ended, in the order of logins.
-func (p *person) live() []*session {
+func (p *userModel) live() []*session {
 	var out []*session
 	for _, s := range p.sessions {
 		if s.end == nil {
@@ -74,11 +74,11 @@ func (p *person) live() []*session {
 
 // crash takes back what a crash may have lost. A session that certainly lives was
 // not lost, and so its login still is a sign of life.
-func (p *person) crash(safe time.Time, doubtful bool) {
+func (p *userModel) crash(safe time.Time, doubtful bool) {
 	p.presence.crash(safe)
 	for _, s := range p.sessions {
 		s.crash(safe)
-		if s.end == nil && !s.lapse && !s.doomed && !doubtful && s.login.lo.After(p.presence.cleared) {
+		if s.end == nil && !s.mayHaveExpired && !s.mayHaveEnded && !doubtful && s.login.lo.After(p.presence.cleared) {
 			p.presence.known = yes
 			p.presence.seen.lo = later(p.presence.seen.lo, s.login.lo)
 		}
@@ -86,13 +86,13 @@ func (p *person) crash(safe time.Time, doubtful bool) {
 }
 
 // finish ends sessions by a command. Who loses the last one by it is gone.
-func (p *person) finish(cause rollcall.Cause, reason string, at span, sessions ...*session) {
+func (p *userModel) finish(cause rollcall.Cause, reason string, at span, sessions ...*session) {
 	ended := no
 	for _, s := range sessions {
 		if s.end != nil {
 			continue
 		}
-		if s.lapse || s.doomed { // another end may have come first
+		if s.mayHaveExpired || s.mayHaveEnded { // another end may have come first
 			s.end = &end{at: span{earlier(s.seen.lo, at.lo), at.hi}, told: true}
 			ended = max(ended, perhaps)
 			continue
@@ -108,7 +108,7 @@ func (p *person) finish(cause rollcall.Cause, reason string, at span, sessions .
 	switch {
 	case len(rest) == 0 && ended == yes:
 		p.presence.leave(at)
-	case len(rest) == 0 || slices.ContainsFunc(rest, func(s *session) bool { return s.lapse || s.doomed }):
+	case len(rest) == 0 || slices.ContainsFunc(rest, func(s *session) bool { return s.mayHaveExpired || s.mayHaveEnded }):
 		if p.presence.gone != yes {
 			p.presence.gone = perhaps
 		}
@@ -130,7 +130,7 @@ type wireBan struct {
 }
 
 // banned says whether the user is.
-func (p *person) banned(now span) maybe {
+func (p *userModel) banned(now span) maybe {
 	switch {
 	case p.ban == nil || !now.lo.Before(p.ban.until.hi):
 		return no
@@ -142,15 +142,15 @@ func (p *person) banned(now span) maybe {
 }
 
 // putBan sets a ban, and ends the sessions.
-func (p *person) putBan(d time.Duration, reason string, at span) {
+func (p *userModel) putBan(d time.Duration, reason string, at span) {
 	p.finish(rollcall.CauseBanned, reason, at, p.live()...)
 	p.ban = &ban{until: at.shift(d), reason: reason}
 }
 
 // erased is what is left of a user after an erasure: a ban, without what was said
 // about it.
-func (p *person) erased() *person {
-	next := newPerson(p.id)
+func (p *userModel) erased() *userModel {
+	next := newUserModel(p.id)
 	if p.ban != nil {
 		next.ban = &ban{until: p.ban.until}
 	}
@@ -179,10 +179,10 @@ type view struct {
 
 // compare compares the person with what a server says, and returns the person as
 // it is known then.
-func (p *person) compare(v *view, w *world) (*person, error) {
+func (p *userModel) compare(v *view, w *model) (*userModel, error) {
 	next := p.clone()
 	next.age(v.at, &w.outages)
-	for _, step := range []func(*view, *world) error{
+	for _, step := range []func(*view, *model) error{
 		next.compareSessions, next.compareEnds, next.compareUser, next.compareBan, next.compareFriends, next.compareDays,
 	} {
 		if err := step(v, w); err != nil {
@@ -195,7 +195,7 @@ func (p *person) compare(v *view, w *world) (*person, error) {
 	return next, nil
 }
 
-func (p *person) compareSessions(v *view, w *world) error {
+func (p *userModel) compareSessions(v *view, w *model) error {
 	if !slices.IsSortedFunc(v.sessions, func(a, b wireSession) int { return strings.Compare(b.ID, a.ID) }) {
 		return fmt.Errorf("the sessions are not listed newest first: %v", idsOf(v.sessions))
 	}
@@ -204,11 +204,11 @@ func (p *person) compareSessions(v *view, w *world) error {
 		listed[x.ID] = x
 		s := p.sessions[x.ID]
 		if s == nil {
-			if p.begun == nil {
+			if p.unanswered == nil {
 				return fmt.Errorf("session %s is not known", x.ID)
 			}
-			s = p.begun
-			s.id, p.sessions[x.ID], p.begun = x.ID, s, nil
+			s = p.unanswered
+			s.id, p.sessions[x.ID], p.unanswered = x.ID, s, nil
 		}
 		if s.end != nil {
 			return fmt.Errorf("session %s lives and has ended (%s, %s)", x.ID, s.end.cause, s.end.at)
@@ -217,18 +217,18 @@ func (p *person) compareSessions(v *view, w *world) error {
 			return err
 		}
 	}
-	if p.begun != nil && !p.begun.lapse {
-		at, _ := p.begun.deadline(&w.outages)
+	if p.unanswered != nil && !p.unanswered.mayHaveExpired {
+		at, _ := p.unanswered.deadline(&w.outages)
 		if v.at.hi.Before(at.lo) {
-			return fmt.Errorf("no session of the login at %s", p.begun.login)
+			return fmt.Errorf("no session of the login at %s", p.unanswered.login)
 		}
 	}
 	for id, s := range p.sessions {
 		if _, there := listed[id]; there || s.end != nil {
-			s.doomed = false
+			s.mayHaveEnded = false
 			continue
 		}
-		if s.doomed {
+		if s.mayHaveEnded {
 			s.end = &end{at: span{s.login.lo, v.at.hi}, told: true}
 			continue
 		}
@@ -254,7 +254,7 @@ func idsOf(list []wireSession) (out []string) {
 // endedKept is how long an ended session is remembered.
 const endedKept = 24 * time.Hour
 
-func (p *person) compareEnds(v *view, w *world) error {
+func (p *userModel) compareEnds(v *view, w *model) error {
 	for id, x := range v.ended {
 		s := p.sessions[id]
 		if s == nil || s.end == nil {
@@ -294,7 +294,7 @@ func (p *person) compareEnds(v *view, w *world) error {
 	return nil
 }
 
-func (p *person) compareUser(v *view, _ *world) error {
+func (p *userModel) compareUser(v *view, _ *model) error {
 	u := v.user
 	if u.Kind != p.kind || u.Name != p.name || u.Invisible != p.invisible {
 		return fmt.Errorf("the user is {kind %q, name %q, invisible %t} instead of {%q, %q, %t}", u.Kind, u.Name, u.Invisible, p.kind, p.name, p.invisible)
@@ -305,7 +305,7 @@ func (p *person) compareUser(v *view, _ *world) error {
 	return nil
 }
 
-func (p *person) compareBan(v *view, _ *world) error {
+func (p *userModel) compareBan(v *view, _ *model) error {
 	switch want := p.banned(v.at); {
 	case want == yes && v.user.Ban == nil:
 		return fmt.Errorf("there is no ban, and it holds until %s", p.ban.until)
@@ -321,8 +321,8 @@ func (p *person) compareBan(v *view, _ *world) error {
 	return nil
 }
 
-// blend is what is known of a user if two ideas of them fit.
-func blend(a, b *person) *person {
+// merge is what is known of a user if two ideas of them fit.
+func merge(a, b *userModel) *userModel {
 	out := b
 	out.presence.seen = span{earlier(a.presence.seen.lo, b.presence.seen.lo), later(a.presence.seen.hi, b.presence.seen.hi)}
 	if a.presence.gone != b.presence.gone {

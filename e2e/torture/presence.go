@@ -95,7 +95,7 @@ func (p *presence) online(w time.Duration, now span, o *outages) maybe {
 	if p.known == no || p.gone == yes {
 		return no
 	}
-	from := o.floor(now)
+	from := o.effectiveNow(now)
 	sure := p.known == yes && p.gone == no && p.seen.lo.Unix() >= now.hi.Unix()-int64(w/time.Second)
 	out := p.seen.hi.Unix() < from.lo.Unix()-int64(w/time.Second)
 	switch {

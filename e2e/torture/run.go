@@ -39,7 +39,7 @@ type run struct {
 	rng     *rand.Rand
 	clocks  *clocks
 	api     *api
-	world   *world
+	world   *model
 	site    site
 	workers []*worker
 
@@ -48,7 +48,7 @@ type run struct {
 	answered  atomic.Int64
 	doubts    int
 	incidents map[string]int
-	told      history
+	told      eventHistory
 }
 
 // site is where servers run, and what can befall them.
@@ -86,8 +86,8 @@ type worker struct {
 func newRun(o options) (*run, error) {
 	r := &run{o: o, rng: rand.New(rand.NewPCG(o.seed, 0)), clocks: newClocks(o.dir), incidents: map[string]int{}}
 	r.api = newAPI(r.clocks)
-	r.world = newWorld(r.clocks, workers*usersPerWorker)
-	r.api.heard = r.world.heard
+	r.world = newModel(r.clocks, workers*usersPerWorker)
+	r.api.heard = r.world.noteAnswer
 	for i := range workers {
 		r.workers = append(r.workers, &worker{r: r, chooser: chooser{
 			rng: rand.New(rand.NewPCG(o.seed, uint64(i+1))), world: r.world,
@@ -197,7 +197,7 @@ func (r *run) storm(ctx context.Context) (stop func() error, failed <-chan struc
 		cancel()
 		for _, w := range r.workers {
 			for _, u := range w.own {
-				if u.doubt != nil {
+				if u.unanswered != nil {
 					r.doubts++
 				}
 			}
@@ -215,7 +215,7 @@ func (w *worker) work(ctx context.Context, ending <-chan struct{}) error {
 			return nil
 		default:
 		}
-		sure := slices.DeleteFunc(slices.Clone(w.own), func(u *user) bool { return u.doubt != nil })
+		sure := slices.DeleteFunc(slices.Clone(w.own), func(u *user) bool { return u.unanswered != nil })
 		if len(sure) == 0 {
 			<-ending
 			return nil
@@ -234,20 +234,20 @@ func (w *worker) work(ctx context.Context, ending <-chan struct{}) error {
 }
 
 // send sends a command and enters what came of it.
-func (w *worker) send(ctx context.Context, d *deed) error {
+func (w *worker) send(ctx context.Context, d *action) error {
 	from := w.world.clocks.now().lo
 	a, err := w.r.site.call(ctx, d.request)
 	switch {
 	case errors.Is(err, errNobody):
-		d.user.note("%s: nobody listens", d.request)
+		d.user.remember("%s: nobody listens", d.request)
 		return err
 	case err != nil || a.refusedNow():
-		d.user.note("%s: not answered: %v %s", d.request, err, a)
+		d.user.remember("%s: not answered: %v %s", d.request, err, a)
 		if d.suppose != nil {
-			d.user.doubt = &doubt{d.request.String(), from, d.suppose, d.settled}
+			d.user.unanswered = &unanswered{d.request.String(), from, d.suppose, d.settled}
 		}
-		if d.with != nil {
-			d.with.doubt = &doubt{d.request.String(), from, d.supposeWith, nil}
+		if d.other != nil {
+			d.other.unanswered = &unanswered{d.request.String(), from, d.supposeOther, nil}
 		}
 		if d.unanswered != nil {
 			d.unanswered()
@@ -255,7 +255,7 @@ func (w *worker) send(ctx context.Context, d *deed) error {
 		return nil
 	}
 	w.r.answered.Add(1)
-	d.user.note("%s: %s at %s", d.request, a, a.at)
+	d.user.remember("%s: %s at %s", d.request, a, a.at)
 	if err := d.judge(a); err != nil {
 		return &difference{d.user, fmt.Errorf("%s: %w", d.request, err)}
 	}
@@ -289,11 +289,11 @@ func (r *run) compare(ctx context.Context) error {
 	if err := r.site.rest(ctx); err != nil {
 		return err
 	}
-	if err := r.each(func(u *user) error { return r.world.settle(ctx, u, r.site) }); err != nil {
+	if err := r.each(func(u *user) error { return r.world.resolve(ctx, u, r.site) }); err != nil {
 		return err
 	}
 	now := r.clocks.now()
-	r.world.settleErasures(now)
+	r.world.awaitErasures(now)
 	if err := r.world.compareAll(ctx, r.site); err != nil {
 		return err
 	}

@@ -21,14 +21,14 @@ type session struct {
 	ip, agent  string
 	attrs      map[string]string
 
-	login  span // exact once it is known
-	seen   span
-	signs  []span // of life, after the login
-	policy rollcall.Policy
-	before *former // nil if no touch brought another
-	end    *end
-	lapse  bool // it is over by now, or not: its deadline is near
-	doomed bool // a command may have ended it
+	login          span // exact once it is known
+	seen           span
+	signs          []span // of life, after the login
+	policy         rollcall.Policy
+	before         *earlierPolicy // nil if no touch brought another
+	end            *end
+	mayHaveExpired bool // it is over by now, or not: its deadline is near
+	mayHaveEnded   bool // a command may have ended it
 }
 
 // end is how a session ended.
@@ -93,8 +93,8 @@ func policyOf(kind, app, device string) rollcall.Policy {
 	return best
 }
 
-// former is the policy of a session before a touch that brought another.
-type former struct {
+// earlierPolicy is the policy of a session before a touch that brought another.
+type earlierPolicy struct {
 	policy  rollcall.Policy
 	touched span
 }
@@ -126,7 +126,7 @@ func (s *session) deadline(o *outages) (at span, causes []rollcall.Cause) {
 }
 
 func (s *session) deadlineBy(p rollcall.Policy, o *outages) (at span, causes []rollcall.Cause) {
-	idle := o.extend(s.seen.shift(p.IdleTimeout))
+	idle := o.effectiveDeadline(s.seen.shift(p.IdleTimeout))
 	if p.Lifetime == 0 {
 		return idle, []rollcall.Cause{rollcall.CauseExpired}
 	}
@@ -161,13 +161,13 @@ func (s *session) age(now span, o *outages) {
 		return
 	}
 	at, causes := s.deadline(o)
-	s.lapse = !now.hi.Before(at.lo)
+	s.mayHaveExpired = !now.hi.Before(at.lo)
 	if !now.lo.Before(at.hi) {
 		cause := causes[0]
 		if len(causes) > 1 {
 			cause = ""
 		}
-		s.end, s.lapse = &end{cause: cause, at: at}, false
+		s.end, s.mayHaveExpired = &end{cause: cause, at: at}, false
 	}
 }
 
@@ -176,23 +176,23 @@ func (s *session) touch(at span) {
 	s.seen = at
 	s.signs = append(s.signs, at)
 	if p := policyOf(s.kind, s.app, s.device); p != s.policy {
-		s.policy, s.before = p, &former{s.policy, at}
+		s.policy, s.before = p, &earlierPolicy{s.policy, at}
 	}
-	s.lapse = false
+	s.mayHaveExpired = false
 }
 
-// untold takes back an end by itself that nobody was told of: an outage may have
+// forgetUntoldEnd takes back an end by itself that nobody was told of: an outage may have
 // begun before it.
-func (s *session) untold(safe time.Time) {
+func (s *session) forgetUntoldEnd(safe time.Time) {
 	if s.end != nil && !s.end.told && s.end.cause != rollcall.CauseLifetime && !s.end.at.hi.Before(safe) {
-		s.end, s.lapse = nil, true
+		s.end, s.mayHaveExpired = nil, true
 	}
 }
 
 // crash takes back the signs of life that may have been lost: the session was
 // last seen then, or when one that was surely kept came, or between.
 func (s *session) crash(safe time.Time) {
-	s.untold(safe)
+	s.forgetUntoldEnd(safe)
 	kept := s.login
 	for _, sign := range s.signs {
 		if sign.hi.Before(safe) {
@@ -230,7 +230,7 @@ func (s *session) compare(w wireSession, o *outages) error {
 	if s.before != nil && w.SeenAt.Before(s.before.touched.lo) { // that touch was lost
 		s.policy, s.before = s.before.policy, nil
 	}
-	want := o.extend(s.seen.shift(s.policy.IdleTimeout))
+	want := o.effectiveDeadline(s.seen.shift(s.policy.IdleTimeout))
 	want.lo = s.seen.lo.Add(s.policy.IdleTimeout) // an outage may have come behind the answer
 	if s.policy.Lifetime != 0 {
 		ends := s.login.shift(s.policy.Lifetime)
@@ -252,7 +252,7 @@ func room(live []*session, l *session, evict []string) (out []*session, refused,
 	certain = true
 	var asked, rest []*session
 	for _, s := range live {
-		certain = certain && !s.lapse && s.login.lo.Equal(s.login.hi)
+		certain = certain && !s.mayHaveExpired && s.login.lo.Equal(s.login.hi)
 		switch {
 		case l.deviceID != "" && s.deviceID == l.deviceID:
 			out = append(out, s)

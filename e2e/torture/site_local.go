@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall/rollcall/local"
 )
 
-// single is one server with the embedded engine.
-type single struct {
+// localSite is one server with the embedded engine.
+type localSite struct {
 	r      *run
 	disk   *disk
 	binary string
@@ -22,7 +22,7 @@ type single struct {
 	moves  int
 }
 
-func newSingle(r *run) (*single, error) {
+func newLocalSite(r *run) (*localSite, error) {
 	d, err := newDisk(r.o.dir)
 	if err != nil {
 		return nil, err
@@ -30,27 +30,27 @@ func newSingle(r *run) (*single, error) {
 	if d.image == "" {
 		fmt.Fprintln(r.o.out, "No file system can be mounted here: power cuts and full disks are left out.")
 	}
-	return &single{r: r, disk: d, binary: r.o.tools.binary, rng: rand.New(rand.NewPCG(r.o.seed, 99))}, nil
+	return &localSite{r: r, disk: d, binary: r.o.tools.binary, rng: rand.New(rand.NewPCG(r.o.seed, 99))}, nil
 }
 
-func (s *single) data() string { return filepath.Join(s.disk.mount, fmt.Sprint("data", s.moves)) }
+func (s *localSite) data() string { return filepath.Join(s.disk.mount, fmt.Sprint("data", s.moves)) }
 
 // rest gives the server some ticks, if an erasure was cut short: a crash has it finished
 // before the server is ready, a disk that was full the next tick.
-func (s *single) rest(ctx context.Context) error {
+func (s *localSite) rest(ctx context.Context) error {
 	for _, u := range s.r.world.users {
-		if u.doubt != nil && u.doubt.settled != nil {
+		if u.unanswered != nil && u.unanswered.settled != nil {
 			return pause(ctx, 3*time.Second)
 		}
 	}
 	return nil
 }
 
-func (s *single) call(ctx context.Context, r request) (answer, error) {
+func (s *localSite) call(ctx context.Context, r request) (answer, error) {
 	return s.r.api.call(ctx, s.now.url, r)
 }
 
-func (s *single) start(ctx context.Context) error {
+func (s *localSite) start(ctx context.Context) error {
 	next, err := startServer(ctx, s.binary, s.data(), filepath.Join(s.r.o.dir, "server.log"), s.r.clocks)
 	if err == nil {
 		s.now = next
@@ -58,25 +58,25 @@ func (s *single) start(ctx context.Context) error {
 	return err
 }
 
-func (s *single) stop() error { return errors.Join(s.now.stop(), s.disk.close()) }
+func (s *localSite) stop() error { return errors.Join(s.now.stop(), s.disk.close()) }
 
-func (s *single) clean() {
+func (s *localSite) clean() {
 	if s.now != nil && !s.now.dead() {
 		s.now.kill()
 	}
 }
 
 // check has the data looked over, which no server has open.
-func (s *single) check(ctx context.Context) error {
+func (s *localSite) check(ctx context.Context) error {
 	_, err := tool(ctx, s.binary, s.r.clocks, "check", "--data-dir", s.data(), "--secret", secret)
 	return err
 }
 
 // compareEvents does nothing: the server has the data open.
-func (s *single) compareEvents(context.Context) error { return nil }
+func (s *localSite) compareEvents(context.Context) error { return nil }
 
 // readEvents reads the events from a copy of the data, which no server has open.
-func (s *single) readEvents(ctx context.Context) error {
+func (s *localSite) readEvents(ctx context.Context) error {
 	copied := filepath.Join(s.r.o.dir, "copied")
 	if err := os.CopyFS(copied, os.DirFS(filepath.Join(s.data(), "store"))); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *single) readEvents(ctx context.Context) error {
 const lost = 3 * time.Second
 
 // again starts the server after a crash that happened at some time.
-func (s *single) again(ctx context.Context, crash span) error {
+func (s *localSite) again(ctx context.Context, crash span) error {
 	s.r.world.crashed(crash.lo.Add(-lost))
 	if err := s.check(ctx); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *single) again(ctx context.Context, crash span) error {
 }
 
 // up starts the server. It was not there since some time.
-func (s *single) up(ctx context.Context, since span) error {
+func (s *localSite) up(ctx context.Context, since span) error {
 	from := s.r.clocks.now()
 	if err := s.start(ctx); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *single) up(ctx context.Context, since span) error {
 	return nil
 }
 
-func (s *single) incidents() []incident {
+func (s *localSite) incidents() []incident {
 	list := []incident{s.killed(), s.killed(), s.stopped(), s.frozen(), s.forwards(), s.forwards(), s.backwards(), s.moved()}
 	if s.disk.image != "" {
 		list = append(list, s.powerCut(), s.powerCut(), s.fullDisk(), s.fullDisk())
@@ -127,7 +127,7 @@ func (s *single) incidents() []incident {
 }
 
 // killed is kill -9 in the middle of the work.
-func (s *single) killed() incident {
+func (s *localSite) killed() incident {
 	var at span
 	return incident{
 		name: "killed",
@@ -142,7 +142,7 @@ func (s *single) killed() incident {
 }
 
 // powerCut leaves what was synced.
-func (s *single) powerCut() incident {
+func (s *localSite) powerCut() incident {
 	var at span
 	var image string
 	return incident{
@@ -169,7 +169,7 @@ func (s *single) powerCut() incident {
 
 // fullDisk takes the room away for a while: down to what the server leaves alone,
 // or all of it.
-func (s *single) fullDisk() incident {
+func (s *localSite) fullDisk() incident {
 	var away *outage
 	return incident{
 		name: "full disk",
@@ -203,7 +203,7 @@ func (s *single) fullDisk() incident {
 }
 
 // stopped is an orderly stop and start.
-func (s *single) stopped() incident {
+func (s *localSite) stopped() incident {
 	var at span
 	return incident{
 		name: "stopped",
@@ -226,7 +226,7 @@ func (s *single) stopped() incident {
 
 // moved exports the data and imports it into an empty store, as from one engine to
 // another.
-func (s *single) moved() incident {
+func (s *localSite) moved() incident {
 	var at span
 	return incident{
 		name: "moved",
@@ -259,7 +259,7 @@ func (s *single) moved() incident {
 }
 
 // frozen stops the process for a while, longer or shorter than a gap.
-func (s *single) frozen() incident {
+func (s *localSite) frozen() incident {
 	return incident{
 		name: "frozen",
 		strike: func(ctx context.Context) error {
@@ -280,7 +280,7 @@ func (s *single) frozen() incident {
 func (s span) to(more time.Duration) span { return span{s.lo, s.hi.Add(more)} }
 
 // forwards sets the clock forward while the server runs.
-func (s *single) forwards() incident {
+func (s *localSite) forwards() incident {
 	return incident{
 		name: "clock forwards",
 		strike: func(context.Context) error {
@@ -296,7 +296,7 @@ func (s *single) forwards() incident {
 
 // backwards sets the clock back, and a little later right again; in between the
 // server may be started anew.
-func (s *single) backwards() incident {
+func (s *localSite) backwards() incident {
 	var d time.Duration
 	return incident{
 		name: "clock backwards",
@@ -334,9 +334,9 @@ func (r *run) jump(d time.Duration) {
 	r.clocks.jump(d)
 	to := r.clocks.now()
 	r.say("the clock jumps by %s to %s", d, to)
-	r.world.outages.was(away, outage{from: from, to: to.to(2 * time.Second), certain: d > 3*gap})
+	r.world.outages.complete(away, outage{from: from, to: to.to(2 * time.Second), certain: d > 3*gap})
 	r.world.mu.Lock()
-	r.world.wasThere = to
+	r.world.answeredAt = to
 	r.world.mu.Unlock()
 }
 

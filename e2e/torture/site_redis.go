@@ -22,10 +22,10 @@ const (
 	partitions     = 8
 )
 
-// fleet is several servers on one Redis or on a Cluster.
-type fleet struct {
+// redisSite is several servers on one Redis or on a Cluster.
+type redisSite struct {
 	r       *run
-	tb      *owner
+	tb      *redisOwner
 	rng     *rand.Rand
 	one     *redistest.Server // nil on a Cluster
 	cluster *redistest.Cluster
@@ -36,9 +36,9 @@ type fleet struct {
 	servers []*server
 }
 
-func newFleet(r *run) (*fleet, error) {
+func newRedisSite(r *run) (*redisSite, error) {
 	r.clocks.err = redisError
-	f := &fleet{r: r, tb: &owner{dir: r.o.dir}, rng: rand.New(rand.NewPCG(r.o.seed, 99)), servers: make([]*server, serversOfFleet)}
+	f := &redisSite{r: r, tb: &redisOwner{dir: r.o.dir}, rng: rand.New(rand.NewPCG(r.o.seed, 99)), servers: make([]*server, serversOfFleet)}
 	return f, f.tb.try(func() error {
 		o := redistest.Options{Persist: true, Proxied: true}
 		if r.o.engine == "cluster" {
@@ -50,19 +50,19 @@ func newFleet(r *run) (*fleet, error) {
 	})
 }
 
-// owner stands for a test, as the owner of servers of Redis. What would fail a test
+// redisOwner stands for a test, as the owner of servers of Redis. What would fail a test
 // ends what is being tried.
-type owner struct {
+type redisOwner struct {
 	testing.TB
 	dir   string
 	dirs  int
 	after []func()
 }
 
-func (o *owner) Helper()            {}
-func (o *owner) Cleanup(end func()) { o.after = append(o.after, end) }
+func (o *redisOwner) Helper()            {}
+func (o *redisOwner) Cleanup(end func()) { o.after = append(o.after, end) }
 
-func (o *owner) TempDir() string {
+func (o *redisOwner) TempDir() string {
 	o.dirs++
 	dir := filepath.Join(o.dir, fmt.Sprintf("redis-%d", o.dirs))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -71,31 +71,33 @@ func (o *owner) TempDir() string {
 	return dir
 }
 
-// failure is what a test would have failed of.
-type failure struct{ error }
+// ownerFailure is what a test would have failed of.
+type ownerFailure struct{ error }
 
-func (o *owner) Fatal(args ...any)                 { panic(failure{errors.New(fmt.Sprint(args...))}) }
-func (o *owner) Fatalf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
-func (o *owner) Errorf(format string, args ...any) { o.Fatalf(format, args...) }
+func (o *redisOwner) Fatal(args ...any) { panic(ownerFailure{errors.New(fmt.Sprint(args...))}) }
+func (o *redisOwner) Fatalf(format string, args ...any) {
+	panic(ownerFailure{fmt.Errorf(format, args...)})
+}
+func (o *redisOwner) Errorf(format string, args ...any) { o.Fatalf(format, args...) }
 
 // try does something with the servers of Redis.
-func (o *owner) try(do func() error) (err error) {
+func (o *redisOwner) try(do func() error) (err error) {
 	defer func() {
-		if f, ok := recover().(failure); ok {
+		if f, ok := recover().(ownerFailure); ok {
 			err = f
 		}
 	}()
 	return do()
 }
 
-func (f *fleet) url() string {
+func (f *redisSite) url() string {
 	if f.cluster != nil {
 		return f.cluster.URL()
 	}
 	return f.one.URL()
 }
 
-func (f *fleet) flags() []string {
+func (f *redisSite) flags() []string {
 	return []string{
 		"--engine", "redis", "--redis-url", f.url(), "--redis-prefix", fmt.Sprintf("store%d", f.moves),
 		"--redis-partitions", fmt.Sprint(partitions),
@@ -103,7 +105,7 @@ func (f *fleet) flags() []string {
 }
 
 // call asks the servers in turn.
-func (f *fleet) call(ctx context.Context, r request) (answer, error) {
+func (f *redisSite) call(ctx context.Context, r request) (answer, error) {
 	n := f.turn.Add(1) % serversOfFleet
 	f.mu.Lock()
 	url := f.servers[n].url
@@ -111,7 +113,7 @@ func (f *fleet) call(ctx context.Context, r request) (answer, error) {
 	return f.r.api.call(ctx, url, r)
 }
 
-func (f *fleet) start(ctx context.Context) error {
+func (f *redisSite) start(ctx context.Context) error {
 	for n := range f.servers {
 		if err := f.startOne(ctx, n); err != nil {
 			return err
@@ -120,7 +122,7 @@ func (f *fleet) start(ctx context.Context) error {
 	return f.well(ctx)
 }
 
-func (f *fleet) startOne(ctx context.Context, n int) error {
+func (f *redisSite) startOne(ctx context.Context, n int) error {
 	dir := filepath.Join(f.r.o.dir, fmt.Sprintf("server-%d", n))
 	s, err := startServer(ctx, f.r.o.tools.binary, dir, dir+".log", f.r.clocks, f.flags()...)
 	if err != nil {
@@ -132,7 +134,7 @@ func (f *fleet) startOne(ctx context.Context, n int) error {
 	return nil
 }
 
-func (f *fleet) stop() error {
+func (f *redisSite) stop() error {
 	var err error
 	for _, s := range f.servers {
 		err = errors.Join(err, s.stop())
@@ -140,7 +142,7 @@ func (f *fleet) stop() error {
 	return err
 }
 
-func (f *fleet) clean() {
+func (f *redisSite) clean() {
 	for _, s := range f.servers {
 		if s != nil && !s.dead() {
 			s.kill()
@@ -153,7 +155,7 @@ func (f *fleet) clean() {
 
 // compareEvents reads the events as a server of its own would. What is missing is
 // looked for again: others may write events that stand before the newest.
-func (f *fleet) compareEvents(ctx context.Context) error {
+func (f *redisSite) compareEvents(ctx context.Context) error {
 	var missing error
 	for range 3 {
 		engine, err := redis.Open(ctx, redis.Options{URL: f.url(), Prefix: fmt.Sprintf("store%d", f.moves), Partitions: partitions, Timeout: time.Minute})
@@ -172,7 +174,7 @@ func (f *fleet) compareEvents(ctx context.Context) error {
 }
 
 // well returns once every server takes writes in every partition.
-func (f *fleet) well(ctx context.Context) error {
+func (f *redisSite) well(ctx context.Context) error {
 	for _, s := range f.servers {
 		if err := f.r.untilWritten(ctx, s.url); err != nil {
 			return err
@@ -182,7 +184,7 @@ func (f *fleet) well(ctx context.Context) error {
 }
 
 // rest waits until no erasure is left that has been begun.
-func (f *fleet) rest(ctx context.Context) error {
+func (f *redisSite) rest(ctx context.Context) error {
 	began := time.Now()
 	for p := 0; p < partitions; { // while nobody works none is begun
 		key := fmt.Sprintf("store%d:{%d}:erasing", f.moves, p)
@@ -215,7 +217,7 @@ func (f *fleet) rest(ctx context.Context) error {
 
 // during makes an incident of what is done to Redis: strike breaks it, mend makes
 // it well. Meanwhile partitions may be away.
-func (f *fleet) during(name string, strike func() error, least, most time.Duration, mend func() error) incident {
+func (f *redisSite) during(name string, strike func() error, least, most time.Duration, mend func() error) incident {
 	var away *outage
 	var from span
 	return incident{
@@ -237,7 +239,7 @@ func (f *fleet) during(name string, strike func() error, least, most time.Durati
 				return err
 			}
 			f.r.world.outages.over(away, f.r.clocks.now().hi.Add(gap))
-			f.r.world.away(from.lo)
+			f.r.world.forgetUntoldEnds(from.lo)
 			return nil
 		},
 	}
@@ -245,7 +247,7 @@ func (f *fleet) during(name string, strike func() error, least, most time.Durati
 
 func nothing() error { return nil }
 
-func (f *fleet) incidents() []incident {
+func (f *redisSite) incidents() []incident {
 	victim := f.rng.IntN(serversOfFleet)
 	ctx := context.Background()
 	list := []incident{
@@ -281,7 +283,7 @@ func (f *fleet) incidents() []incident {
 }
 
 // ofOne are incidents of a Redis that stands alone.
-func (f *fleet) ofOne() []incident {
+func (f *redisSite) ofOne() []incident {
 	proxy := f.one.Proxy()
 	set := func(name, value string) func() error {
 		return func() error {
@@ -300,7 +302,7 @@ func (f *fleet) ofOne() []incident {
 }
 
 // ofCluster are incidents of a Cluster.
-func (f *fleet) ofCluster() []incident {
+func (f *redisSite) ofCluster() []incident {
 	key := func() string { return fmt.Sprintf("store%d:{%d}:part", f.moves, f.rng.IntN(partitions)) }
 	var move *redistest.Move
 	node := func() *redistest.Node { return f.cluster.MasterOf(key()) }
@@ -329,7 +331,7 @@ func (f *fleet) ofCluster() []incident {
 
 // failOver has a replica of a master take over, in agreement with it: nothing that
 // was acknowledged is lost then, which is what the model holds servers to.
-func (f *fleet) failOver(master *redistest.Node) error {
+func (f *redisSite) failOver(master *redistest.Node) error {
 	id, err := master.Do("CLUSTER", "MYID")
 	if err != nil {
 		return err
@@ -344,7 +346,7 @@ func (f *fleet) failOver(master *redistest.Node) error {
 }
 
 // moved exports the data and imports it under another prefix.
-func (f *fleet) moved() incident {
+func (f *redisSite) moved() incident {
 	return f.during("moved", f.stop, 0, 0, func() error {
 		ctx := context.Background()
 		file := filepath.Join(f.r.o.dir, fmt.Sprintf("export-%d", f.moves))

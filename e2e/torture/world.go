@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// world is what is known of all users, and of what is not of one user.
-type world struct {
+// model is what is known of all users, and of what is not of one user.
+type model struct {
 	clocks  *clocks
 	outages outages
 	users   []*user
 
-	mu       sync.Mutex
-	erasures map[string][]*erasure
-	keys     map[string]*apiKey // by id
-	asked    []string           // names of keys that may have been made
-	clears   []span             // when last-seen times were forgotten
-	last     time.Time          // when a server answered last
-	wasThere span               // what time it was then
+	mu         sync.Mutex
+	erasures   map[string][]*erasure
+	keys       map[string]*apiKey // by id
+	askedKeys  []string           // names of keys that may have been made
+	clears     []span             // when last-seen times were forgotten
+	lastAnswer time.Time          // when a server answered last
+	answeredAt span               // what time it was then
 }
 
 // user is a user, and what a command that was not answered may have made of them.
 type user struct {
-	id    string
-	now   *person
-	doubt *doubt
-	past  []string // the last commands and answers
-	retry *retry
+	id         string
+	now        *userModel
+	unanswered *unanswered
+	recent     []string // the last commands and answers
+	retry      *retry
 }
 
-// doubt is a command that was not answered.
-type doubt struct {
+// unanswered is a command that was not answered.
+type unanswered struct {
 	text    string
 	from    time.Time
-	suppose func(p *person, at span) *person
+	suppose func(p *userModel, at span) *userModel
 	settled func(done bool, at span) // nil for nothing to do
 }
 
@@ -45,8 +45,8 @@ type apiKey struct {
 	revoked        maybe
 }
 
-func newWorld(c *clocks, users int) *world {
-	w := &world{clocks: c, erasures: map[string][]*erasure{}, keys: map[string]*apiKey{}}
+func newModel(c *clocks, users int) *model {
+	w := &model{clocks: c, erasures: map[string][]*erasure{}, keys: map[string]*apiKey{}}
 	for i := range users {
 		id := fmt.Sprintf("user-%d", i)
 		switch i % 6 {
@@ -57,12 +57,12 @@ func newWorld(c *clocks, users int) *world {
 		case 3:
 			id = fmt.Sprintf("ü:%d{x}*", i)
 		}
-		w.users = append(w.users, &user{id: id, now: newPerson(id)})
+		w.users = append(w.users, &user{id: id, now: newUserModel(id)})
 	}
 	return w
 }
 
-func (w *world) find(id string) *user {
+func (w *model) find(id string) *user {
 	for _, u := range w.users {
 		if u.id == id {
 			return u
@@ -71,23 +71,23 @@ func (w *world) find(id string) *user {
 	return nil
 }
 
-// heard notes that a server answered. A long silence may be an outage, as when the
+// noteAnswer notes that a server answered. A long silence may be an outage, as when the
 // machine is busy.
-func (w *world) heard() {
+func (w *model) noteAnswer() {
 	now := w.clocks.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.last.IsZero() && time.Since(w.last) > gap/2 {
-		w.outages.add(outage{from: span{w.wasThere.lo.Add(-gap), w.wasThere.hi}, to: now})
+	if !w.lastAnswer.IsZero() && time.Since(w.lastAnswer) > gap/2 {
+		w.outages.add(outage{from: span{w.answeredAt.lo.Add(-gap), w.answeredAt.hi}, to: now})
 	}
-	w.last, w.wasThere = time.Now(), now
+	w.lastAnswer, w.answeredAt = time.Now(), now
 }
 
-// note remembers a command of a user.
-func (u *user) note(format string, args ...any) {
-	u.past = append(u.past, time.Now().UTC().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
-	if len(u.past) > 40 {
-		u.past = u.past[len(u.past)-40:]
+// remember remembers a command of a user.
+func (u *user) remember(format string, args ...any) {
+	u.recent = append(u.recent, time.Now().UTC().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+	if len(u.recent) > 40 {
+		u.recent = u.recent[len(u.recent)-40:]
 	}
 }
 
@@ -102,7 +102,7 @@ func (d *difference) Error() string {
 		return d.what.Error()
 	}
 	text := fmt.Sprintf("user %q: %v\nits last commands:", d.user.id, d.what)
-	for _, line := range d.user.past {
+	for _, line := range d.user.recent {
 		text += "\n  " + line
 	}
 	return text
@@ -112,25 +112,25 @@ func (d *difference) Unwrap() error { return d.what }
 
 // crashed takes back what a crash may have lost: signs of life that came after an
 // instant, as certain as that is.
-func (w *world) crashed(safe time.Time) {
+func (w *model) crashed(safe time.Time) {
 	for _, u := range w.users {
-		u.now.crash(safe, u.doubt != nil)
+		u.now.crash(safe, u.unanswered != nil)
 	}
 }
 
-// settle reads a user and decides what became of a command that was not answered.
-func (w *world) settle(ctx context.Context, u *user, s caller) error {
-	ideas := []*person{u.now}
+// resolve reads a user and decides what became of a command that was not answered.
+func (w *model) resolve(ctx context.Context, u *user, s caller) error {
+	ideas := []*userModel{u.now}
 	var during span
-	if u.doubt != nil {
-		during = span{u.doubt.from, w.clocks.now().hi}
-		ideas = append(ideas, u.doubt.suppose(u.now.clone(), during))
+	if u.unanswered != nil {
+		during = span{u.unanswered.from, w.clocks.now().hi}
+		ideas = append(ideas, u.unanswered.suppose(u.now.clone(), during))
 	}
-	v, err := look(ctx, s, u.id, ideas)
+	v, err := readView(ctx, s, u.id, ideas)
 	if err != nil {
 		return err
 	}
-	var fits []*person
+	var fits []*userModel
 	var faults []error
 	done := false // whether the last idea that fits is that it was carried out
 	for i, p := range ideas {
@@ -143,38 +143,38 @@ func (w *world) settle(ctx context.Context, u *user, s caller) error {
 	}
 	switch len(fits) {
 	case 0:
-		if u.doubt == nil {
+		if u.unanswered == nil {
 			return &difference{u, faults[0]}
 		}
-		return &difference{u, fmt.Errorf("after %s, which was not answered: if it was not carried out, %w; if it was, %w", u.doubt.text, faults[0], faults[1])}
+		return &difference{u, fmt.Errorf("after %s, which was not answered: if it was not carried out, %w; if it was, %w", u.unanswered.text, faults[0], faults[1])}
 	case 1:
 		u.now = fits[0]
 	default:
-		u.now = blend(fits[0], fits[1])
+		u.now = merge(fits[0], fits[1])
 	}
-	if u.doubt != nil {
-		if len(fits) == 1 && u.doubt.settled != nil {
-			u.doubt.settled(done, during)
+	if u.unanswered != nil {
+		if len(fits) == 1 && u.unanswered.settled != nil {
+			u.unanswered.settled(done, during)
 		}
-		u.note("settled: %s (%d of 2 ideas fit)", u.doubt.text, len(fits))
+		u.remember("settled: %s (%d of 2 ideas fit)", u.unanswered.text, len(fits))
 	}
-	u.doubt = nil
+	u.unanswered = nil
 	return nil
 }
 
-// away takes back ends that nobody was told of before servers were away.
-func (w *world) away(since time.Time) {
+// forgetUntoldEnds takes back ends that nobody was told of before servers were away.
+func (w *model) forgetUntoldEnds(since time.Time) {
 	for _, u := range w.users {
 		for _, s := range u.now.sessions {
-			s.untold(since)
+			s.forgetUntoldEnd(since)
 		}
 	}
 }
 
 // moved says that the data was exported and imported: keys of logins to be
 // repeated stay behind, and so do outages.
-func (w *world) moved() {
-	w.outages.doubt()
+func (w *model) moved() {
+	w.outages.makeUncertain()
 	for _, u := range w.users {
 		u.retry = nil
 	}
