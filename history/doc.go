@@ -1,5 +1,5 @@
-// Package history takes in login histories: files of rows that say who was there
-// when, in any order and of any age, which become marks of attendance.
+// Package history imports login histories: files of rows that say who was there when, in any
+// order and of any age. They become marks of attendance.
 //
 // A file is CSV (RFC 4180), plain or compressed by gzip, of rows time,user or
 // time,user,kind. A first line whose first field has no digit is a header. A
@@ -11,12 +11,11 @@
 //
 // An instant marks the day it falls on in the time zone of the data.
 //
-// Marks are sets: a row that says what is known changes nothing, so a file may
-// hold duplicates, and may be imported again. That is what makes [Options.Resume]
-// safe: whatever was taken in after the last checkpoint is taken in once more.
+// Marks are sets, so a row that says what is known changes nothing. A file may hold
+// duplicates, and may be imported again. That makes [Options.Resume] safe: what was imported
+// after the last checkpoint is imported once more.
 //
-// Rows are read in windows. Those of a window are sorted by partition, so that
-// an engine finds many marks of a user's neighbours in one call, whatever the
-// order of the file; the outcome does not depend on where windows end. Memory is
-// bounded by two windows, however large the file.
+// Rows are read in windows. Those of a window are sorted by partition, so that a call brings an
+// engine many marks of one partition, whatever the order of the file. The outcome does not
+// depend on where windows end. Memory is bounded by two windows, however large the file.
 package history

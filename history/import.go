@@ -10,27 +10,41 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// Import takes in a source. What it made stands, whatever the error; the summary
-// tells of it. An error of reading, of the engine or of writing a report ends
-// the import, a row that cannot be taken in does not.
+// Import imports a source. What it has made stands, whatever the error, and the summary
+// says what that is. An error of reading, of the engine or of writing the report ends the
+// import. A row that is rejected does not.
 //
-// With a StateDir, an import that was cut short goes on with Resume where all
-// rows before are durable: marks are made before a checkpoint says so.
+// With a StateDir, Resume continues an import that was cut short at its last checkpoint. A
+// checkpoint is written when all marks before it are durable.
+//
+// Reading, parsing and marking run side by side:
+//
+//  1. One goroutine reads chunks of whole lines (reader.go).
+//  2. Several parse them (chunk.go).
+//  3. One joins the parsed chunks, in the order of the file, to windows (gather).
+//  4. Import itself makes the marks of a window, several calls at a time, reports the
+//     rejected rows, and writes a checkpoint (window.go).
+//
+// | crash after | what Resume finds |
+// | --- | --- |
+// | some marks of a window | the checkpoint before it: the window is imported again, which changes nothing |
+// | the report of the window | the same; the report is cut to the length that the checkpoint says |
+// | the checkpoint | the next window |
 func Import(ctx context.Context, roll Roll, s *Source, o Options) (Summary, error) {
 	if err := o.fill(); err != nil {
 		return Summary{}, err
 	}
-	t := &taking{roll: roll, source: s, opts: o, summary: Summary{Reasons: make(map[Reason]int64)}}
-	t.state = state{Timezone: roll.Timezone().String(), Kind: o.Kind}
-	if err := t.begin(); err != nil {
-		return t.summary, err
+	m := &importRun{roll: roll, source: s, opts: o, summary: Summary{Reasons: make(map[Reason]int64)}}
+	m.state = state{Timezone: roll.Timezone().String(), Kind: o.Kind}
+	if err := m.begin(); err != nil {
+		return m.summary, err
 	}
-	err := t.run(ctx)
-	return t.summary, errors.Join(err, t.end(err == nil))
+	err := m.run(ctx)
+	return m.summary, errors.Join(err, m.end(err == nil))
 }
 
-// taking is an import under way.
-type taking struct {
+// importRun is an import under way.
+type importRun struct {
 	roll    Roll
 	source  *Source
 	opts    Options
@@ -45,55 +59,56 @@ type taking struct {
 }
 
 // begin finds the checkpoint, if one is asked for, and opens the report.
-func (t *taking) begin() error {
-	t.kinds = make(map[string]bool)
-	if t.opts.StateDir != "" && !t.opts.DryRun {
-		store, err := openState(t.opts.StateDir, t.source)
+func (m *importRun) begin() error {
+	m.kinds = make(map[string]bool)
+	if m.opts.StateDir != "" && !m.opts.DryRun {
+		store, err := openState(m.opts.StateDir, m.source)
 		if err != nil {
 			return err
 		}
-		t.store = store
+		m.store = store
 	}
-	if t.opts.Resume && t.store != nil {
-		if err := t.resume(); err != nil {
+	if m.opts.Resume && m.store != nil {
+		if err := m.resume(); err != nil {
 			return err
 		}
 	}
-	if t.opts.Rejected == "" {
-		t.state.Report, t.state.Reported = "", 0
+	if m.opts.Rejected == "" {
+		m.state.Report, m.state.Reported = "", 0
 		return nil
 	}
 	var err error
-	t.report, err = openReport(t.opts.Rejected, t.source, &t.state)
+	m.report, err = openReport(m.opts.Rejected, m.source, &m.state)
 	return err
 }
 
 // end closes the report, and forgets the checkpoint if all is done.
-func (t *taking) end(done bool) error {
+func (m *importRun) end(done bool) error {
 	var err error
-	if t.report != nil {
-		err = t.report.close()
+	if m.report != nil {
+		err = m.report.close()
 	}
-	if err == nil && done && t.store != nil {
-		err = t.store.remove()
+	if err == nil && done && m.store != nil {
+		err = m.store.remove()
 	}
 	return err
 }
 
-// run reads, parses and marks at the same time, the former two ahead of the
-// latter by no more than a window.
-func (t *taking) run(ctx context.Context) error {
-	reader, err := newChunkReader(t.source, t.state.Offset)
+// run reads, parses and marks side by side. Reading and parsing are ahead of marking by no
+// more than a window.
+func (m *importRun) run(ctx context.Context) error {
+	reader, err := newChunkReader(m.source, m.state.Offset)
 	if err != nil {
 		return err
 	}
-	t.tell(0, nil)
+	m.progress(0, nil)
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
 
-	days := newCalendar(t.roll.Timezone(), t.roll.Today())
+	// Readers and parsers end with ctx, and so when this function returns.
+	days := newCalendar(m.roll.Timezone(), m.roll.Today())
 	parsers := runtime.GOMAXPROCS(0)
 	toParse, inOrder := make(chan *chunk, parsers), make(chan *chunk, parsers)
 	windows := make(chan *window)
@@ -106,9 +121,9 @@ func (t *taking) run(ctx context.Context) error {
 			}
 		})
 	}
-	all.Go(func() { gather(ctx, t.opts.Window, inOrder, windows) })
+	all.Go(func() { gather(ctx, m.opts.Window, inOrder, windows) })
 	for w := range windows {
-		if err := t.take(ctx, w); err != nil {
+		if err := m.importWindow(ctx, w); err != nil {
 			return err
 		}
 		if w.err != nil {
@@ -118,8 +133,8 @@ func (t *taking) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// read reads chunks until the source or ctx ends, and sends them both to be
-// parsed and to wait for their turn.
+// read reads chunks until the source or ctx ends. It sends each to the parsers, and in the
+// order of the file to gather.
 func read(ctx context.Context, r *chunkReader, toParse, inOrder chan<- *chunk) {
 	defer close(toParse)
 	defer close(inOrder)
@@ -138,7 +153,7 @@ func read(ctx context.Context, r *chunkReader, toParse, inOrder chan<- *chunk) {
 	}
 }
 
-// window is some chunks whose rows are taken in together.
+// window is some chunks whose rows are imported together.
 type window struct {
 	chunks []*chunk
 	rows   int
@@ -148,7 +163,7 @@ type window struct {
 // windowChunks bounds the text of a window, whose lines may be long.
 const windowChunks = 64
 
-// gather puts parsed chunks together.
+// gather waits for each chunk to be parsed, and joins chunks to windows.
 func gather(ctx context.Context, rows int, inOrder <-chan *chunk, windows chan<- *window) {
 	defer close(windows)
 	w := new(window)

@@ -22,7 +22,7 @@ var _ Roll = (*rollcall.Roll)(nil)
 type Options struct {
 	// Kind is the kind of rows that name none; "" stands for the user's own.
 	Kind string
-	// Window is how many rows are taken in from one checkpoint to the next, give
+	// Window is how many rows are imported from one checkpoint to the next, give
 	// or take a chunk: more is faster on files that are not in the order of time,
 	// and takes about 100 bytes of memory a row. 1,000 to 10,000,000; default
 	// 1,000,000.
@@ -67,7 +67,7 @@ func (o *Options) fill() error {
 
 // Progress is how far an import has come.
 type Progress struct {
-	Rows     int64 // of the file, taken in or rejected
+	Rows     int64 // of the file, imported or rejected
 	Rejected int64
 	Bytes    int64 // read of the file, as it lies there
 	Size     int64 // of the file; -1 if it is not known
@@ -78,7 +78,7 @@ type Summary struct {
 	Rows     int64            `json:"rows"`     // lines that are neither empty nor the header
 	Marked   int64            `json:"marked"`   // marks that were new
 	Already  int64            `json:"already"`  // rows whose mark stood, or came twice
-	Rejected int64            `json:"rejected"` // rows that were not taken in
+	Rejected int64            `json:"rejected"` // rows that were rejected
 	Reasons  map[Reason]int64 `json:"reasons"`  // of those, by reason
 	// FirstRejected are some of them: the first that this run met.
 	FirstRejected []Rejected `json:"first_rejected"`
@@ -94,10 +94,10 @@ type Summary struct {
 // keptRejected bounds FirstRejected.
 const keptRejected = 20
 
-// Accepted returns how many rows were taken in.
+// Accepted returns how many rows were imported.
 func (s *Summary) Accepted() int64 { return s.Rows - s.Rejected }
 
-// AllRejected tells whether there were rows and none was taken in.
+// AllRejected reports whether there were rows and all were rejected.
 func (s *Summary) AllRejected() bool { return s.Rows > 0 && s.Accepted() == 0 }
 
 func (s *Summary) day(d rollcall.Day) {

@@ -52,7 +52,7 @@ func (r Reason) String() string {
 	}
 }
 
-// Rejected is a line that was not taken in.
+// Rejected is a line that was not imported.
 type Rejected struct {
 	Line   int64  `json:"line"` // from 1
 	Reason Reason `json:"reason"`

@@ -109,27 +109,27 @@ func (f *stateFile) syncDir() error {
 }
 
 // resume takes over the checkpoint, if there is one.
-func (t *taking) resume() error {
-	old, found, err := t.store.read()
+func (m *importRun) resume() error {
+	old, found, err := m.store.read()
 	if err != nil || !found {
 		return err
 	}
-	if old.Kind != t.opts.Kind {
+	if old.Kind != m.opts.Kind {
 		return &rollcall.Error{
 			Code: rollcall.CodeConflict, Field: "kind",
-			Detail: fmt.Sprintf("the import was begun with %q and cannot be resumed with %q", old.Kind, t.opts.Kind),
+			Detail: fmt.Sprintf("the import was begun with %q and cannot be resumed with %q", old.Kind, m.opts.Kind),
 		}
 	}
-	if old.Timezone != t.state.Timezone {
+	if old.Timezone != m.state.Timezone {
 		return &rollcall.Error{
 			Code: rollcall.CodeConflict, Field: "timezone",
-			Detail: "the import was begun in " + old.Timezone + " and cannot be resumed in " + t.state.Timezone,
+			Detail: "the import was begun in " + old.Timezone + " and cannot be resumed in " + m.state.Timezone,
 		}
 	}
-	t.state, t.summary = old, old.Summary
-	t.summary.ResumedAt = old.Line + 1
-	if t.summary.Reasons == nil {
-		t.summary.Reasons = make(map[Reason]int64)
+	m.state, m.summary = old, old.Summary
+	m.summary.ResumedAt = old.Line + 1
+	if m.summary.Reasons == nil {
+		m.summary.Reasons = make(map[Reason]int64)
 	}
 	return nil
 }
