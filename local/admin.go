@@ -19,7 +19,7 @@ func apiKeyKey(id string) key { return newKey(tabKey, 1+len(id)).raw([]byte(id))
 
 // PutKey implements [rollcall.Admin].
 func (e *Engine) PutKey(_ context.Context, k rollcall.APIKey) error {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return err
 	}
 	e.keys.mu.Lock()
@@ -40,7 +40,7 @@ func (e *Engine) PutKey(_ context.Context, k rollcall.APIKey) error {
 
 // Key implements [rollcall.Admin].
 func (e *Engine) Key(_ context.Context, hash rollcall.KeyHash) (rollcall.APIKey, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return rollcall.APIKey{}, err
 	}
 	e.keys.mu.RLock()
@@ -54,7 +54,7 @@ func (e *Engine) Key(_ context.Context, hash rollcall.KeyHash) (rollcall.APIKey,
 
 // Keys implements [rollcall.Admin].
 func (e *Engine) Keys(context.Context) ([]rollcall.APIKey, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, err
 	}
 	e.keys.mu.RLock()
@@ -74,7 +74,7 @@ func (e *Engine) Keys(context.Context) ([]rollcall.APIKey, error) {
 
 // DeleteKey implements [rollcall.Admin].
 func (e *Engine) DeleteKey(_ context.Context, id string) error {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return err
 	}
 	e.keys.mu.Lock()
@@ -98,21 +98,21 @@ func (e *Engine) DeleteKey(_ context.Context, id string) error {
 
 // Ready implements [rollcall.Admin].
 func (e *Engine) Ready(context.Context) error {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return err
 	}
 	if err := e.store.writable(); err != nil {
 		return err
 	}
-	ticked := e.ticked.Load()
+	ticked := e.lastTick.Load()
 	return rollcall.CheckSetBack(time.UnixMilli(e.outages.stamp.Load()), time.UnixMilli(ticked))
 }
 
 // Compact implements [rollcall.Admin].
 func (e *Engine) Compact(ctx context.Context) error {
-	e.busy.RLock()
-	defer e.busy.RUnlock()
-	if err := e.open(); err != nil {
+	e.closing.RLock()
+	defer e.closing.RUnlock()
+	if err := e.readable(); err != nil {
 		return err
 	}
 	if err := e.flushAll(); err != nil {
@@ -123,7 +123,7 @@ func (e *Engine) Compact(ctx context.Context) error {
 
 // Stats implements [rollcall.Admin].
 func (e *Engine) Stats(_ context.Context, v rollcall.Viewer) (rollcall.Stats, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return rollcall.Stats{}, err
 	}
 	st := rollcall.Stats{Engine: "local", Partitions: len(e.parts), Outages: int(e.outages.count.Load())}
@@ -139,10 +139,10 @@ func (e *Engine) Stats(_ context.Context, v rollcall.Viewer) (rollcall.Stats, er
 		}
 		st.Friends += p.friends.edges
 		st.Bans += len(p.users.bans)
-		ids += p.dir.Bytes() + p.onDisk.words.Bytes() + 4*cap(p.fresh)
+		ids += p.dir.Bytes() + p.onDisk.words.Bytes() + 4*cap(p.unstored)
 		presence += p.presence.seen.Bytes() + int(p.presence.gone.GetSizeInBytes())
 		sessions += p.sessions.memory()
-		waiting += p.told.bytes()
+		waiting += p.announcements.bytes()
 		users += p.users.memory()
 		friends += p.friends.memory() + p.friendRefs.Bytes()
 		days += p.days.memory()

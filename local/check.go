@@ -101,7 +101,7 @@ func readStore(dir string, o *Options) (*store, Report, error) {
 // checkFiles compares every block of every table with its checksum, also those
 // that no question reads, and names the files that are damaged.
 func (t *tables) checkFiles(s *store, report *Report) {
-	bad, err := t.damage(s)
+	bad, err := t.damagedFiles(s)
 	if err != nil {
 		report.fault("the list of tables cannot be read: %v", err)
 	}

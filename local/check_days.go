@@ -11,7 +11,8 @@ import (
 	"github.com/rollcall/rollcall/internal/dayset"
 )
 
-// sets checks the containers of a table of sets of numbers, and hands them on.
+// sets checks the containers of a table of sets of numbers, and calls fn with each. Numbers without
+// an id are taken out of the set.
 func (c *checker) sets(table byte, what string, fn func(k []byte, set *roaring.Bitmap)) {
 	c.table(table, func(k, v []byte) {
 		set := roaring.New()
@@ -22,7 +23,7 @@ func (c *checker) sets(table byte, what string, fn func(k []byte, set *roaring.B
 		var strangers []uint32
 		for it := set.Iterator(); it.HasNext(); {
 			n := it.Next()
-			c.met(k[1], n)
+			c.sawNumber(k[1], n)
 			if c.ids[newRef(k[1], n)] == "" {
 				c.report.fault("key %x: %s of number %d, who has no id", k, what, n)
 				strangers = append(strangers, n)
@@ -36,22 +37,21 @@ func (c *checker) sets(table byte, what string, fn func(k []byte, set *roaring.B
 	})
 }
 
-// numberKind is a user and a kind they were there as.
+// numberKind is a user and one of the kinds of their marks.
 type numberKind struct {
 	r    ref
 	kind uint8
 }
 
-// attendance is what the sets of days say, and what is known besides.
+// attendance is what the records of days say.
 type attendance struct {
 	first       map[numberKind]int32
 	hasArchived map[ref]bool
-	met         map[numberKind]bool  // whose mark of the first day is here
-	least       map[numberKind]int32 // the first mark, of those whose first day is later or unknown
+	met         map[numberKind]bool  // the mark of the first day is here
+	least       map[numberKind]int32 // the first mark, if the first day is later or unknown
 }
 
-// days checks the sets of days against what is known of who was there first, and
-// of what departed.
+// days checks the marks against the first days and the notes of offloaded days.
 func (c *checker) days() {
 	c.table(tabLost, func(k, v []byte) {
 		if len(v) != 0 {
@@ -64,7 +64,7 @@ func (c *checker) days() {
 		met: make(map[numberKind]bool), least: make(map[numberKind]int32),
 	}
 	c.firsts(at)
-	c.sets(tabHasArchived, "a departed mark", func(k []byte, set *roaring.Bitmap) {
+	c.sets(tabHasArchived, "an archived mark", func(k []byte, set *roaring.Bitmap) {
 		for it := set.Iterator(); it.HasNext(); {
 			at.hasArchived[newRef(k[1], it.Next())] = true
 		}
@@ -118,10 +118,10 @@ func addingFirst(of numberKind, day int32) func(b *pebble.Batch) error {
 	}
 }
 
-// firstDays checks that who was first there on a day was there, unless the mark
-// is in an archive or was lost.
+// firstDays checks that there is a mark of each first day, unless it is in the archive or was lost.
 func (c *checker) firstDays(at *attendance) {
-	for one, least := range at.least { // found above
+	// A mark before the first day, which the check has named: it becomes the first day.
+	for one, least := range at.least {
 		if c.mend == nil {
 			break
 		}
@@ -135,6 +135,8 @@ func (c *checker) firstDays(at *attendance) {
 		}
 		at.first[one], at.met[one] = least, true
 	}
+
+	// First days without a mark here.
 	unmet := make(map[dayID]bool)
 	for one, day := range at.first {
 		if at.met[one] || c.lost[dayID{one.kind, day}] {
@@ -151,10 +153,12 @@ func (c *checker) firstDays(at *attendance) {
 			unmet[dayID{one.kind, day}] = true
 			c.report.fault("key %x: who has archived marks is lost", k)
 		default:
-			// The mark is lost, and that they were there is known by this alone.
+			// The mark is lost, and only the first day says that there was one.
 			c.derived(k, setting(lostKey(dayID{one.kind, day}), nil), "number %d was not there on their first day", one.r.number())
 		}
 	}
+
+	// The archive must have their days, so these must be noted as offloaded.
 	for id := range unmet {
 		if !c.has(offloadedKey(id)) {
 			c.derived(offloadedKey(id), setting(offloadedKey(id), nil), "first days of day %d of kind number %d are in the archive, and the day is not", id.day, id.kind)
@@ -162,19 +166,19 @@ func (c *checker) firstDays(at *attendance) {
 	}
 }
 
-// offloadedOfKey reads a kind and a day behind the table.
+// offloadedOfKey reads the kind and the day that follow the table in a key.
 func offloadedOfKey(k []byte) dayID { return dayID{k[1], int32(be32(k[2:]))} }
 
-// archival checks what else there is about days that depart.
+// archival checks the other records about days and the archive.
 func (c *checker) archival() {
-	c.sets(tabDirty, "a changed map", func(k []byte, _ *roaring.Bitmap) {
-		c.kind(k, k[2], "changed maps")
+	c.sets(tabDirty, "a dirty map", func(k []byte, _ *roaring.Bitmap) {
+		c.kind(k, k[2], "dirty maps")
 		if m := rollcall.Month(dayOfKey(k).day); !m.Valid() {
-			c.fault(k, "changed maps of %d, which is no month", m)
+			c.fault(k, "dirty maps of %d, which is no month", m)
 		}
 	})
 	c.table(tabOffloaded, func(k, v []byte) {
-		c.kind(k, k[1], "a departed day")
+		c.kind(k, k[1], "an offloaded day")
 		if len(v) != 0 {
 			c.derived(k, setting(slices.Clone(k), nil), "has a value, and needs none")
 		}

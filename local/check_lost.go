@@ -28,8 +28,7 @@ func (r keyRange) has(k []byte) bool {
 	return bytes.Compare(r.from, k) <= 0 && bytes.Compare(k, r.to) <= 0
 }
 
-// lostRanges are ranges of keys that cannot be read, ascending, none touching
-// another.
+// lostRanges are ranges of keys that cannot be read, ascending and apart.
 type lostRanges []keyRange
 
 // has reports whether a key is among them.
@@ -37,16 +36,16 @@ func (l lostRanges) has(k []byte) bool {
 	return slices.ContainsFunc(l, func(r keyRange) bool { return r.has(k) })
 }
 
-// hits reports whether any key that begins with a prefix is among them.
-func (l lostRanges) hits(prefix key) bool {
+// overlap reports whether any key that begins with a prefix is among them.
+func (l lostRanges) overlap(prefix key) bool {
 	return slices.ContainsFunc(l, func(r keyRange) bool {
 		after := prefix.after()
 		return bytes.Compare(r.to, prefix) >= 0 && (after == nil || bytes.Compare(r.from, after) < 0)
 	})
 }
 
-// union sorts ranges and joins those that touch.
-func union(ranges []keyRange) lostRanges {
+// joinRanges sorts ranges and joins those that touch.
+func joinRanges(ranges []keyRange) lostRanges {
 	slices.SortFunc(ranges, func(a, b keyRange) int { return bytes.Compare(a.from, b.from) })
 	var out lostRanges
 	for _, r := range ranges {
@@ -61,8 +60,8 @@ func union(ranges []keyRange) lostRanges {
 	return out
 }
 
-// damagedFile is a table file with something in it that cannot be read, and the
-// keys that this leaves in doubt.
+// damagedFile is a table file of which something cannot be read, and the keys that are in doubt for
+// it.
 type damagedFile struct {
 	name   string
 	offset uint64 // of the first damaged block; 0 if the file is lost whole
@@ -83,7 +82,7 @@ func (d *damagedFile) text() string {
 	return text
 }
 
-// plain words an error without the path of code that it took.
+// plain words an error in one line.
 func plain(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "the file is missing"
@@ -95,16 +94,16 @@ func plain(err error) string {
 func tablesIn(ranges []keyRange) string {
 	var names []string
 	for _, info := range tableInfos() {
-		if lostRanges(ranges).hits(key{info.table}) {
+		if lostRanges(ranges).overlap(key{info.table}) {
 			names = append(names, fmt.Sprintf("%s (%c)", info.name, info.table))
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// damage looks at every block of every table file, and returns the files in
+// damagedFiles looks at every block of every table file, and returns the files in
 // which any cannot be read.
-func (t *tables) damage(s *store) ([]damagedFile, error) {
+func (t *tables) damagedFiles(s *store) ([]damagedFile, error) {
 	levels, err := t.db.SSTables()
 	if err != nil {
 		return nil, err
@@ -136,15 +135,15 @@ func (t *tables) openFile(s *store, name string) (*sstable.Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	r, err := sstable.NewReader(uninterrupted{}, readable, t.reading)
+	r, err := sstable.NewReader(uninterrupted(), readable, t.reading)
 	if err != nil {
 		return nil, errors.Join(err, readable.Close())
 	}
 	return r, nil
 }
 
-// lookInto reads a table file. What finds the data has to be whole; of the data
-// only the keys of damaged blocks are in doubt.
+// lookInto reads a table file. If its index cannot be read, all of its keys are in doubt; else only
+// those of damaged blocks.
 func (t *tables) lookInto(s *store, d *damagedFile, whole keyRange) {
 	r, err := t.openFile(s, d.name)
 	if err != nil {
@@ -162,7 +161,7 @@ func (t *tables) lookInto(s *store, d *damagedFile, whole keyRange) {
 // unreadOf counts the records of a table file that stand in ranges of keys that
 // cannot be read: all there are, less those that can; -1 if nobody can tell.
 func unreadOf(r *sstable.Reader, bad []keyRange) int {
-	props, err := r.ReadPropertiesBlock(uninterrupted{}, nil)
+	props, err := r.ReadPropertiesBlock(uninterrupted(), nil)
 	if err != nil {
 		return -1
 	}
@@ -196,14 +195,14 @@ func (t *tables) blocks(r *sstable.Reader, d *damagedFile, whole keyRange) error
 		if h.Length == 0 {
 			return nil
 		}
-		b, err := r.BlockReader().Read(uninterrupted{}, block.NoReadEnv, nil, h, blockkind.Metadata, noMetadata)
+		b, err := r.BlockReader().Read(uninterrupted(), block.NoReadEnv, nil, h, blockkind.Metadata, noMetadata)
 		if err == nil {
 			b.Release()
 		}
 		return err
 	}
-	// Filters and properties answer no question that a scan asks: they are named,
-	// and no key is in doubt.
+
+	// A scan needs neither filters nor properties: they are reported, and no key is in doubt.
 	for _, h := range layout.Filter {
 		if err := read(h.Handle); err != nil {
 			d.err, d.offset = err, h.Offset
@@ -214,11 +213,15 @@ func (t *tables) blocks(r *sstable.Reader, d *damagedFile, whole keyRange) error
 			d.err, d.offset = err, h.Offset
 		}
 	}
+
+	// Without these the file cannot be read at all.
 	for _, h := range append(layout.ValueBlock, layout.RangeDel, layout.RangeKey, layout.ValueIndex, layout.BlobReferenceIndex) {
 		if err := read(h); err != nil {
 			return err
 		}
 	}
+
+	// The data, block by block.
 	from := whole.from
 	return eachBlock(r, layout, func(h block.Handle, separator []byte) {
 		if err := read(h); err != nil {
@@ -238,7 +241,7 @@ func noMetadata(*block.Metadata, []byte) error { return nil }
 // the block is greater, and none of the next block is less or equal.
 func eachBlock(r *sstable.Reader, layout *sstable.Layout, fn func(h block.Handle, separator []byte)) error {
 	for _, index := range layout.Index {
-		b, err := r.BlockReader().Read(uninterrupted{}, block.NoReadEnv, nil, index, blockkind.Metadata, noMetadata)
+		b, err := r.BlockReader().Read(uninterrupted(), block.NoReadEnv, nil, index, blockkind.Metadata, noMetadata)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ func (c *checker) allIDs() {
 		case int(r.part()) != int(rollcall.HashUser(id)&uint64(c.parts-1)):
 			c.badID(k, r, "user %q is in the wrong partition", id)
 		default:
-			c.met(r.part(), r.number())
+			c.sawNumber(r.part(), r.number())
 			c.ids[r] = id
 		}
 	}
@@ -92,7 +92,7 @@ func (c *checker) number(k []byte, what string) bool {
 	return ok
 }
 
-func (c *checker) live() {
+func (c *checker) liveSessions() {
 	tokens := make(map[tokenKey]bool)
 	c.table(tabSession, func(k, v []byte) {
 		id := rollcall.SessionID(k[2:])
@@ -135,7 +135,7 @@ func (c *checker) numberFor(part uint8, user string) func(b *pebble.Batch) error
 			return nil
 		}
 		r := newRef(part, c.high[part])
-		c.met(part, r.number())
+		c.sawNumber(part, r.number())
 		c.ids[r], c.byID[user] = user, r
 		return b.Set(idKey(part, r.number()), []byte(user), nil)
 	}
@@ -181,20 +181,20 @@ func (c *checker) endedSessions() {
 		}
 	})
 	c.table(tabEndedTok, func(k, v []byte) {
-		if len(v) != 16 || !c.leads(k[1], rollcall.SessionID(v), func(st *stored) bool { return st.token == tokenKey(k[2:]) }) {
+		if len(v) != 16 || !c.leadsTo(k[1], rollcall.SessionID(v), func(st *sessionRecord) bool { return st.token == tokenKey(k[2:]) }) {
 			c.derived(k, removing(k), "leads to no ended session")
 		}
 	})
 	c.table(tabEndedDue, func(k, v []byte) {
 		ms := int64(binary.BigEndian.Uint64(k[1:]))
-		if len(v) != 16 || !c.leads(k[9], rollcall.SessionID(k[10:]), func(st *stored) bool { return st.End.At.UnixMilli() == ms }) {
+		if len(v) != 16 || !c.leadsTo(k[9], rollcall.SessionID(k[10:]), func(st *sessionRecord) bool { return st.End.At.UnixMilli() == ms }) {
 			c.derived(k, removing(k), "leads to no ended session")
 		}
 	})
 }
 
-// leads reports whether there is an ended session that is as a record says.
-func (c *checker) leads(part uint8, id rollcall.SessionID, fits func(st *stored) bool) bool {
+// leadsTo reports whether there is an ended session that is as a record says.
+func (c *checker) leadsTo(part uint8, id rollcall.SessionID, fits func(st *sessionRecord) bool) bool {
 	v, ok, err := c.st.get(endedKey(part, id))
 	if err != nil || !ok {
 		return false
@@ -203,12 +203,12 @@ func (c *checker) leads(part uint8, id rollcall.SessionID, fits func(st *stored)
 	return err != nil || st.End == nil || fits(&st) // a damaged one is named by itself
 }
 
-// links checks that every edge between friends stands in both directions.
-func (c *checker) links() {
+// friendLinks checks that every edge between friends stands in both directions.
+func (c *checker) friendLinks() {
 	c.table(tabFriend, func(k, v []byte) {
 		friend := ref(binary.BigEndian.Uint32(k[5:]))
 		user := newRef(k[1], number24(k))
-		c.met(friend.part(), friend.number())
+		c.sawNumber(friend.part(), friend.number())
 		if !c.number(k, "a friend") {
 			return
 		}
@@ -223,7 +223,7 @@ func (c *checker) links() {
 	c.table(tabNamedBy, func(k, v []byte) {
 		user := ref(binary.BigEndian.Uint32(k[5:]))
 		friend := newRef(k[1], number24(k))
-		c.met(user.part(), user.number())
+		c.sawNumber(user.part(), user.number())
 		edge := friendKey(user.part(), user.number(), friend)
 		if len(v) != 0 {
 			c.derived(k, setting(bytes.Clone(k), nil), "has a value, and needs none")
@@ -239,83 +239,6 @@ func (c *checker) links() {
 		}
 		c.derived(k, removing(k), "named as friend by one who does not")
 	})
-}
-
-// presence checks when users were seen, and their settings.
-func (c *checker) presence() {
-	c.table(tabGone, func(k, v []byte) {
-		if c.number(k, "a gone mark of a user") && len(v) != 0 && len(v) != 8 {
-			c.derived(k, setting(bytes.Clone(k), nil), "a gone mark has %d bytes", len(v))
-		}
-	})
-	c.table(tabUser, func(k, v []byte) {
-		u, err := decodeUser(v)
-		switch {
-		case err != nil || rollcall.CheckKind(u.kind) != nil || !utf8.ValidString(u.name):
-			c.fault(k, "a user's record cannot be read: %v", cmp.Or(err, errDamaged))
-		default:
-			c.number(k, "the record of a user")
-		}
-	})
-	c.table(tabHeard, func(k, v []byte) {
-		if len(v) != 4 {
-			c.fault(k, "a last-seen time has %d bytes, not 4", len(v))
-		} else if c.number(k, "a last-seen time of a user") {
-			c.second(binary.BigEndian.Uint32(v))
-		}
-	})
-	c.table(tabForgot, func(k, v []byte) {
-		if len(v) != 4 {
-			c.derived(k, setting(bytes.Clone(k), bytes.Repeat([]byte{0xff}, 4)), "a last-seen time that was forgotten has %d bytes, not 4", len(v))
-		}
-	})
-	c.table(tabSilent, func(k, v []byte) {
-		if len(v) != 4 {
-			c.derived(k, removing(k), "how far silence was announced has %d bytes, not 4", len(v))
-		}
-	})
-	c.table(tabQuiet, func(k, v []byte) {
-		if _, err := c.numbersIn(k[1], v); err != nil || len(v) == 0 {
-			c.derived(k, removing(k), "who was announced offline cannot be read: %v", cmp.Or(err, errDamaged))
-		}
-	})
-	c.table(tabBeat, func(k, v []byte) {
-		if _, err := c.numbersIn(k[1], v); err != nil || len(v) == 0 {
-			c.fault(k, "beats cannot be read: %v", cmp.Or(err, errDamaged))
-			return
-		}
-		c.second(binary.BigEndian.Uint32(k[2:]))
-	})
-	c.table(tabSeen, func(k, v []byte) {
-		if len(v) != 4*seenLen || number24(k) >= 1<<(24-seenShift) {
-			c.fault(k, "last-seen times cannot be read")
-			return
-		}
-		for i := range uint32(seenLen) {
-			if sec := binary.BigEndian.Uint32(v[4*i:]); sec != 0 {
-				c.met(k[1], number24(k)<<seenShift|i)
-				c.second(sec)
-			}
-		}
-	})
-}
-
-func (c *checker) second(sec uint32) { c.time(int64(sec) * 1000) }
-
-// numbersIn reads numbers that are stored as differences.
-func (c *checker) numbersIn(part uint8, v []byte) (numbers []uint32, err error) {
-	r, n := reader{b: v}, uint64(0)
-	for len(r.b) > 0 {
-		if n += r.uint(); n >= 1<<24 {
-			r.fail()
-		}
-		if r.err != nil {
-			return nil, r.err
-		}
-		c.met(part, uint32(n))
-		numbers = append(numbers, uint32(n))
-	}
-	return numbers, nil
 }
 
 // admin checks bans, API keys and erasures that are not finished.
@@ -388,8 +311,8 @@ func (c *checker) visits() {
 	})
 }
 
-// retried checks what is remembered of retried logins.
-func (c *checker) retried() {
+// retries checks what is remembered of retried logins.
+func (c *checker) retries() {
 	c.table(tabRetry, func(k, v []byte) {
 		at, err := decodeRetry(v)
 		if err != nil {

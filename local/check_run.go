@@ -13,18 +13,17 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// checker holds what the records of one table say that those of others must
-// agree with. With a mender it also puts right what it finds: a record that
-// cannot stand goes, and what can be derived is made anew.
+// checker reads all tables and compares records that must agree. With a mender it also repairs: it
+// removes a record that cannot stand, and makes anew what follows from others.
 type checker struct {
 	st      *store
 	parts   int
 	report  Report
-	damaged int   // how many faults of files there are
-	latest  int64 // the latest time that engines work with, ms
+	damaged int   // faults of files that were found before
+	latest  int64 // the latest time in any record, ms
 	ids     map[ref]string
 	byID    map[string]ref
-	high    []uint32 // by partition: the highest number met anywhere, plus one
+	high    []uint32 // by partition: one past the highest number in any record
 	slots   map[ref]rollcall.SessionID
 	kinds   map[uint8]bool
 	lost    map[dayID]bool // days with lost marks
@@ -48,7 +47,7 @@ func (c *checker) fault(k []byte, format string, args ...any) {
 	}
 }
 
-// derived names a fault that can be put right without losing anything.
+// derived names a fault that can be repaired without losing anything.
 func (c *checker) derived(k []byte, fix func(b *pebble.Batch) error, format string, args ...any) {
 	c.report.fault("key %x: %s", k, fmt.Sprintf(format, args...))
 	if c.mend != nil {
@@ -56,25 +55,25 @@ func (c *checker) derived(k []byte, fix func(b *pebble.Batch) error, format stri
 	}
 }
 
-// setting is a fix that puts one record.
+// setting returns a fix that writes one record.
 func setting(k key, v []byte) func(b *pebble.Batch) error {
 	return func(b *pebble.Batch) error { return b.Set(k, v, nil) }
 }
 
-// removing is a fix that removes one record that nothing is lost with.
+// removing returns a fix that removes one record.
 func removing(k []byte) func(b *pebble.Batch) error {
 	k = slices.Clone(k)
 	return func(b *pebble.Batch) error { return b.Delete(k, nil) }
 }
 
-// table hands on the records of a table whose keys have its form.
+// table calls check with the records of a table. A key of another form than the table's is a fault.
 func (c *checker) table(table byte, check func(k, v []byte)) {
 	info, ok := infoOf(table)
 	if !ok {
 		c.report.fault("table %q is in no list of tables", table)
 		return
 	}
-	err := c.st.scan(uninterrupted{}, newKey(table, 1), func(k, v []byte) error {
+	err := c.st.scan(uninterrupted(), newKey(table, 1), func(k, v []byte) error {
 		c.report.Records++
 		switch {
 		case info.keyLen > 0 && len(k) != info.keyLen:
@@ -83,18 +82,18 @@ func (c *checker) table(table byte, check func(k, v []byte)) {
 			c.fault(k, "a key of table %q is of partition %d, and there are %d", table, k[1], c.parts)
 		default:
 			if info.number {
-				c.met(k[1], number24(k))
+				c.sawNumber(k[1], number24(k))
 			}
 			check(k, v)
 		}
 		return nil
 	})
-	c.cut(fmt.Sprintf("table %q, %s:", table, info.name), err)
+	c.scanFailed(fmt.Sprintf("table %q, %s:", table, info.name), err)
 }
 
-// cut notes that a scan did not come to its end. That is a fault of its own
-// unless a damaged file says why.
-func (c *checker) cut(what string, err error) {
+// scanFailed notes that a scan did not come to its end. That is a fault of its own, unless a damaged
+// file was found before.
+func (c *checker) scanFailed(what string, err error) {
 	switch {
 	case err == nil:
 	case c.damaged > 0:
@@ -104,7 +103,7 @@ func (c *checker) cut(what string, err error) {
 	}
 }
 
-func (c *checker) met(p uint8, n uint32) { c.high[p] = max(c.high[p], n+1) }
+func (c *checker) sawNumber(p uint8, n uint32) { c.high[p] = max(c.high[p], n+1) }
 
 func (c *checker) time(ms int64) { c.latest = max(c.latest, ms) }
 
@@ -113,33 +112,33 @@ func (c *checker) run() {
 	c.kindNames()
 	c.allIDs()
 	c.presence()
-	c.live()
+	c.liveSessions()
 	c.endedSessions()
-	c.links()
+	c.friendLinks()
 	c.days()
 	c.archival()
 	c.admin()
 	c.eventLogs()
 	c.visits()
-	c.retried()
-	c.strange()
+	c.retries()
+	c.unknownKeys()
 	if c.mend != nil {
 		c.mend.err = errors.Join(c.mend.err, c.mend.flush())
 	}
 }
 
-// strange finds what stands in no table.
-func (c *checker) strange() {
+// unknownKeys finds records that belong to no table.
+func (c *checker) unknownKeys() {
 	from := []byte{0}
 	for _, info := range append(tableInfos(), tableInfo{table: 0xff}) {
 		to := key{info.table}
 		if string(from) < string(to) {
-			err := c.st.scanRange(uninterrupted{}, from, to, func(k, _ []byte) error {
+			err := c.st.scanRange(uninterrupted(), from, to, func(k, _ []byte) error {
 				c.report.Records++
 				c.fault(k, "belongs to no table")
 				return nil
 			})
-			c.cut("what belongs to no table", err)
+			c.scanFailed("what belongs to no table", err)
 		}
 		from = to.after()
 	}
@@ -150,7 +149,7 @@ func (c *checker) has(k key) bool {
 	return ok && err == nil
 }
 
-// meta checks what holds for the whole store.
+// meta checks the records that hold for the whole store.
 func (c *checker) meta() {
 	read := func(name string, must bool, fine func(v []byte) bool, fix func(b *pebble.Batch) error) {
 		k := metaKey(name)
@@ -217,7 +216,7 @@ func (c *checker) kindNames() {
 	})
 }
 
-// kind checks that a kind that a record is of has a name.
+// kind checks that the kind of a record has a name.
 func (c *checker) kind(k []byte, kind uint8, what string) {
 	if c.kinds[kind] {
 		return
@@ -228,7 +227,7 @@ func (c *checker) kind(k []byte, kind uint8, what string) {
 	}
 }
 
-// mendKind names a kind without a name; a mender gives it one to be known by.
+// mendKind reports a kind without a name. A mender gives it one.
 func (c *checker) mendKind(kind uint8, format string, args ...any) {
 	c.report.fault(format, args...)
 	if c.mend != nil {

@@ -16,14 +16,14 @@ type dayID struct {
 	day  int32
 }
 
-// dayTable holds the sets of a partition, each a bitmap over numbers, and what
-// lets days depart and come back.
+// dayTable holds the marks of a partition: for each kind and day a bitmap over numbers. Days
+// that have been offloaded are in the archive alone.
 type dayTable struct {
 	p           *partition
 	sets        map[dayID]*roaring.Bitmap
-	first       []firstDays // by kind
-	dirty       map[monthID]*roaring.Bitmap
-	hasArchived *roaring.Bitmap // numbers with marks on days that departed
+	first       []firstDays                 // by kind
+	dirty       map[monthID]*roaring.Bitmap // numbers whose marks of a month the archive has not
+	hasArchived *roaring.Bitmap             // numbers with marks on offloaded days
 }
 
 func (t *dayTable) init(p *partition) {
@@ -38,19 +38,20 @@ func (t *dayTable) has(kind uint8, day int32, n uint32) bool {
 	return b != nil && b.Contains(n)
 }
 
-// put adds a mark to a batch, if it is new.
-func (t *dayTable) put(b *pebble.Batch, kind uint8, day int32, n uint32) error {
-	_, err := t.putAll(b, []packedMark{newPackedMark(kind, rollcall.Day(day), n)}, marking)
+// putMark puts a mark into a batch, if it is new.
+func (t *dayTable) putMark(b *pebble.Batch, kind uint8, day int32, n uint32) error {
+	_, err := t.putMarks(b, []packedMark{newPackedMark(kind, rollcall.Day(day), n)}, opMark)
 	return err
 }
 
-func (t *dayTable) add(kind uint8, day int32, n uint32) {
+// addMark adds a mark in memory, if it is new.
+func (t *dayTable) addMark(kind uint8, day int32, n uint32) {
 	if !t.has(kind, day, n) {
-		t.change([]packedMark{newPackedMark(kind, rollcall.Day(day), n)}, marking)
+		t.applyMarks([]packedMark{newPackedMark(kind, rollcall.Day(day), n)}, opMark)
 	}
 }
 
-func (t *dayTable) remove(id dayID, n uint32) {
+func (t *dayTable) removeMark(id dayID, n uint32) {
 	if b := t.sets[id]; b != nil {
 		if b.Remove(n); b.IsEmpty() {
 			delete(t.sets, id)
@@ -58,31 +59,33 @@ func (t *dayTable) remove(id dayID, n uint32) {
 	}
 }
 
-// marksChange is what is done to marks.
-type marksChange uint8
+// markOperation says what a command does to marks.
+type markOperation uint8
 
 const (
-	marking marksChange = iota
-	unmarking
-	readmitting // as marking, but the archive has the marks already
+	opMark markOperation = iota
+	opUnmark
+	opRestore // as marking, of marks that the archive has already
 )
 
-// putAll puts the steps that change something into the batch, those of one
-// container as one operation, and what goes with them, and returns them. Steps
-// must be sorted and differ. First days that are taken back are not seen to.
-func (t *dayTable) putAll(b *pebble.Batch, steps []packedMark, how marksChange) ([]packedMark, error) {
+// putMarks puts the marks that change something into a batch, with their effects, and
+// returns them. The marks must be sorted, each once. Those of one container are one
+// operation. It does not recompute the first day of users whose first mark is removed; the
+// caller does.
+func (t *dayTable) putMarks(b *pebble.Batch, steps []packedMark, how markOperation) ([]packedMark, error) {
 	changed := steps[:0]
 	op := dayset.AppendAdd
-	if how == unmarking {
+	if how == opUnmark {
 		op = dayset.AppendRemove
 	}
-	with := markEffects{t: t, b: b, operation: how}
+	effects := markEffects{t: t, b: b, operation: how}
 	var users []uint32
 	for id, some := range bySet(steps) {
+		// A mark that stands is not added again, one that does not is not removed.
 		set := t.sets[id]
 		users = users[:0]
 		for _, s := range some {
-			if (set != nil && set.Contains(s.user())) == (how == unmarking) {
+			if (set != nil && set.Contains(s.user())) == (how == opUnmark) {
 				changed = append(changed, s)
 				users = append(users, s.user())
 			}
@@ -92,29 +95,29 @@ func (t *dayTable) putAll(b *pebble.Batch, steps []packedMark, how marksChange) 
 		}
 		err := mergeNumbers(b, op, users, func(c uint8) key { return dayKey(t.p.index, id.kind, id.day, c) })
 		if err == nil {
-			err = with.add(id, users)
+			err = effects.add(id, users)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return changed, with.end()
+	return changed, effects.end()
 }
 
-// change makes in memory the change that putAll put into a batch.
-func (t *dayTable) change(steps []packedMark, how marksChange) {
+// applyMarks makes in memory the change that putMarks has put into a batch.
+func (t *dayTable) applyMarks(steps []packedMark, how markOperation) {
 	var users []uint32
 	for id, some := range bySet(steps) {
 		users = users[:0]
 		for _, s := range some {
 			users = append(users, s.user())
 		}
-		if how != readmitting {
+		if how != opRestore {
 			t.markDirty(id.month(), users)
 		}
-		if how == unmarking {
+		if how == opUnmark {
 			for _, n := range users {
-				t.remove(id, n)
+				t.removeMark(id, n)
 			}
 			continue
 		}
@@ -124,11 +127,11 @@ func (t *dayTable) change(steps []packedMark, how marksChange) {
 			t.sets[id] = set
 		}
 		set.AddMany(users)
-		t.notLaterThan(id, users)
+		t.lowerFirstDays(id, users)
 	}
 }
 
-// memory is measured now and then, as it means to walk all sets.
+// memory returns the memory held. It walks all sets, so it is asked for seldom.
 func (t *dayTable) memory() int {
 	total := int(t.hasArchived.GetSizeInBytes())
 	for _, b := range t.sets {
@@ -143,12 +146,12 @@ func (t *dayTable) memory() int {
 	return total
 }
 
-// dayView is the sets of some kinds, united: those that are here, and those of
-// departed days that were read back.
+// dayView is the sets of some kinds together: those of hot days, and those of offloaded days
+// that were read back from the archive.
 type dayView struct {
 	t     *dayTable
 	kinds []uint8
-	back  *coldSets // nil for none
+	cold  *coldSets // nil for none
 }
 
 // Set implements [dayset.Source].
@@ -158,7 +161,7 @@ func (v dayView) Set(day int32) *roaring.Bitmap {
 		if b := v.t.sets[dayID{k, day}]; b != nil {
 			some = append(some, b)
 		}
-		if b := v.back.set(v.t, dayID{k, day}); b != nil {
+		if b := v.cold.set(v.t, dayID{k, day}); b != nil {
 			some = append(some, b)
 		}
 	}
@@ -181,7 +184,7 @@ func (v dayView) has(day int32, n uint32) bool {
 	return false
 }
 
-// span returns the first and the last day on which keep holds for the set.
+// span returns the first and the last day whose set keep accepts.
 func (v dayView) span(keep func(*roaring.Bitmap) bool) (first, last int32, ok bool) {
 	for id, b := range v.t.sets {
 		if !containsKind(v.kinds, id.kind) || !keep(b) {
@@ -209,14 +212,14 @@ func containsKind(kinds []uint8, k uint8) bool {
 
 // Days implements [rollcall.Attendance].
 func (e *Engine) Days(_ context.Context, user, kind string, r rollcall.DayRange) ([]rollcall.Day, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, err
 	}
 	p := e.partitionOf(user)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	n, ok := p.find(user)
-	if !ok || !p.days.known(n) {
+	if !ok || !p.days.hasMarks(n) {
 		return nil, nil
 	}
 	v := dayView{t: &p.days, kinds: e.kinds.of(kind)}
@@ -231,7 +234,7 @@ func (e *Engine) Days(_ context.Context, user, kind string, r rollcall.DayRange)
 
 // Span implements [rollcall.Attendance].
 func (e *Engine) Span(_ context.Context, kind string) (rollcall.DayRange, bool, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return rollcall.DayRange{}, false, err
 	}
 	e.rlockAll()
@@ -254,14 +257,14 @@ func (e *Engine) Span(_ context.Context, kind string) (rollcall.DayRange, bool, 
 
 // SpanOf implements [rollcall.Attendance].
 func (e *Engine) SpanOf(_ context.Context, user, kind string) (rollcall.DayRange, bool, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return rollcall.DayRange{}, false, err
 	}
 	p := e.partitionOf(user)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	n, ok := p.find(user)
-	if !ok || !p.days.known(n) {
+	if !ok || !p.days.hasMarks(n) {
 		return rollcall.DayRange{}, false, nil
 	}
 	first, last, ok := dayView{t: &p.days, kinds: e.kinds.of(kind)}.span(func(b *roaring.Bitmap) bool { return b.Contains(n) })

@@ -16,23 +16,22 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// offloadedDays is what is known of the days that left. What the archive says of
-// them decides, but the days noted here are all that it need be asked about.
+// offloadedDays is what the engine knows of days that have been offloaded. The archive decides
+// which are; the days noted here are all that it need be asked about.
 type offloadedDays struct {
 	mu   sync.RWMutex
 	days map[dayID]bool
 
-	// moves counts the days that leave or come back, by partition, and is
-	// raised with the partition locked.
+	// moves rises when a day leaves a partition or comes back, with the partition locked.
 	moves      atomic.Uint64
 	offloading sync.RWMutex // held for writing while days leave or come back
 
-	list   enginekit.OffloadedDays
-	months *coldcache.Months
+	list   enginekit.OffloadedDays // the archive's own list
+	months *coldcache.Months       // what was read back
 }
 
-// within returns the noted days of some kinds in a range, in order.
-func (d *offloadedDays) within(kinds []uint8, from, to int32) []dayID {
+// inRange returns the noted days of some kinds in a range, in order.
+func (d *offloadedDays) inRange(kinds []uint8, from, to int32) []dayID {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	var out []dayID
@@ -61,17 +60,17 @@ func (d *offloadedDays) add(id dayID) {
 	d.days[id] = true
 }
 
-// memory is that of what was read back, and of what is noted.
+// memory returns the memory of what was read back, and of the notes.
 func (d *offloadedDays) memory() int {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return int(d.months.Bytes()) + 32*len(d.days)
 }
 
-// offloadedIn returns the days of some kinds in a range that have left. The
-// archive is not asked if none ever did.
+// offloadedIn returns the days of some kinds in a range that have been offloaded, by the
+// archive's list. The archive is not asked if no day is noted.
 func (e *Engine) offloadedIn(ctx context.Context, kinds []uint8, from, to int32) ([]dayID, error) {
-	noted := e.offloaded.within(kinds, from, to)
+	noted := e.offloaded.inRange(kinds, from, to)
 	if len(noted) == 0 {
 		return nil, nil
 	}
@@ -90,19 +89,21 @@ func (e *Engine) offloadedIn(ctx context.Context, kinds []uint8, from, to int32)
 	return out, nil
 }
 
-// clearOffloaded forgets that a day left, which the archive does not list any more. If
-// marks of it are not here, it is the wrong archive.
+// clearOffloaded removes the note of a day that the archive does not list any more, as the
+// day has come back. If marks of the day are missing here, this is the wrong archive.
 func (e *Engine) clearOffloaded(id dayID) error {
 	if !e.offloaded.offloading.TryRLock() {
-		return nil // days are on their way, and this one will be met again
+		return nil // days are moving now, and a later question comes here again
 	}
 	defer e.offloaded.offloading.RUnlock()
 	if !e.offloaded.list.Holds() || !e.offloaded.has(id) {
 		return nil
 	}
+
+	// First days prove which marks there have been.
 	here, missing := false, false
 	for _, p := range e.parts {
-		h, m := p.firstsOf(id)
+		h, m := p.firstMarksOf(id)
 		here, missing = here || h, missing || m
 	}
 	if missing && !here {
@@ -124,9 +125,9 @@ func (e *Engine) clearOffloaded(id dayID) error {
 	return errors.Join(err, b.Close())
 }
 
-// firstsOf reports whether a day was the first of anyone with marks that left,
-// whose mark of that day is here, and of anyone whose mark is not.
-func (p *partition) firstsOf(id dayID) (here, missing bool) {
+// firstMarksOf looks at the users with archived marks whose first day is a day. It reports
+// whether the mark of any of them is here, and whether any is missing.
+func (p *partition) firstMarksOf(id dayID) (here, missing bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for it := p.days.hasArchived.Iterator(); it.HasNext(); {
@@ -142,12 +143,11 @@ func (p *partition) firstsOf(id dayID) (here, missing bool) {
 	return here, missing
 }
 
-// coldSets is the sets of departed days that a question is about.
+// coldSets is the sets of the offloaded days that a question is about.
 type coldSets struct{ months map[dayID]*coldcache.Month }
 
-// set returns a set of a departed day in a partition; nil for none. Numbers that
-// have no marks in the archive are left out: they had another owner when it was
-// read.
+// set returns the set of an offloaded day in a partition; nil for none. It leaves out numbers
+// without archived marks: they were another user's when the month was read.
 func (r *coldSets) set(t *dayTable, id dayID) *roaring.Bitmap {
 	if r == nil || r.months[id] == nil {
 		return nil
@@ -159,8 +159,8 @@ func (r *coldSets) set(t *dayTable, id dayID) *roaring.Bitmap {
 	return roaring.And(set, t.hasArchived)
 }
 
-// readColdSets reads the sets of departed days of some kinds in a range; nil if
-// there are none.
+// readColdSets reads the sets of the offloaded days of some kinds in a range; nil if there are
+// none. A month is read once for all its days.
 func (e *Engine) readColdSets(ctx context.Context, kinds []uint8, from, to int32) (*coldSets, error) {
 	days, err := e.offloadedIn(ctx, kinds, from, to)
 	if err != nil || len(days) == 0 {
@@ -185,6 +185,8 @@ func coldKey(kind string, m rollcall.Month) coldcache.Key {
 	return coldcache.Key{Kind: kind, Month: int32(m)}
 }
 
+// loadMonth returns a month from the cache, or has it read. If another question was reading
+// it and gave up, this one tries for itself.
 func (e *Engine) loadMonth(ctx context.Context, kind string, m monthID) (*coldcache.Month, error) {
 	for {
 		mine := false
@@ -201,8 +203,8 @@ func (e *Engine) loadMonth(ctx context.Context, kind string, m monthID) (*coldca
 	}
 }
 
-// fillMonth reads a month from the archive: all its days, as those that are here
-// still may leave before the month is forgotten.
+// fillMonth reads all days of a month from the archive. Hot days are read too, as they may be
+// offloaded while the month is in the cache.
 func (e *Engine) fillMonth(ctx context.Context, kind string, m monthID, into *coldcache.Month) error {
 	err := e.settings.Archive.Each(ctx, kind, m.month, func(row rollcall.MonthMap) error {
 		if err := ctx.Err(); err != nil {
@@ -226,8 +228,8 @@ func (e *Engine) fillMonth(ctx context.Context, kind string, m monthID, into *co
 	return err
 }
 
-// forgetMonths drops what was read back of some months.
-func (e *Engine) forgetMonths(some map[monthID]bool) {
+// dropColdMonths removes some months from the cache.
+func (e *Engine) dropColdMonths(some map[monthID]bool) {
 	names := e.kinds.all()
 	stale := make(map[coldcache.Key]bool, len(some))
 	for m := range maps.Keys(some) {

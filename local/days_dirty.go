@@ -13,7 +13,12 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// monthID names the maps of the users of a kind in a month.
+// A map is a user's marks of a kind in a month, a bit a day: the form in which the archive has
+// them. A map is dirty if marks of it have changed since the archive was given it. The
+// runner of the archive lists the dirty maps, stores them, and clears those that have not
+// changed meanwhile (ListDirty, ClearDirty).
+
+// monthID names the maps of all users of a kind in a month.
 type monthID struct {
 	kind  uint8
 	month rollcall.Month
@@ -25,7 +30,7 @@ func (m monthID) compare(o monthID) int {
 	return cmp.Or(cmp.Compare(m.kind, o.kind), cmp.Compare(m.month, o.month))
 }
 
-// isDirty reports whether any map of a number has changed since it was settled.
+// isDirty reports whether any map of a number is dirty.
 func (t *dayTable) isDirty(n uint32) bool {
 	for _, set := range t.dirty {
 		if set.Contains(n) {
@@ -35,7 +40,7 @@ func (t *dayTable) isDirty(n uint32) bool {
 	return false
 }
 
-// markDirty notes in memory that maps of a month have changed.
+// markDirty notes in memory that maps of a month are dirty.
 func (t *dayTable) markDirty(m monthID, numbers []uint32) {
 	set := t.dirty[m]
 	if set == nil {
@@ -64,8 +69,8 @@ func (t *dayTable) mapOf(m monthID, n uint32) (days uint32) {
 	return days
 }
 
-// dirtyPlace is a place in the order of changed maps: by kind, month,
-// partition and number. A place stands before the map it names.
+// dirtyPlace is a place in the order of dirty maps: by kind, month, partition and number. It is
+// before the map that it names.
 type dirtyPlace struct {
 	month  monthID
 	part   int
@@ -90,8 +95,8 @@ func decodeDirtyPlace(s string) (c dirtyPlace, err error) {
 	return c, nil
 }
 
-// ListDirty implements [rollcall.Archival]. What it lists is durable: the archive
-// must not know what a crash takes back here.
+// ListDirty implements [rollcall.Archival]. What it lists is durable: the archive must not have
+// a mark that a crash takes back here.
 func (e *Engine) ListDirty(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
 	maps, next, err := e.listDirty(ctx, cursor, limit)
 	if err == nil && len(maps) > 0 {
@@ -101,7 +106,7 @@ func (e *Engine) ListDirty(ctx context.Context, cursor string, limit int) ([]rol
 }
 
 func (e *Engine) listDirty(ctx context.Context, cursor string, limit int) ([]rollcall.MonthMap, string, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, "", err
 	}
 	at, err := decodeDirtyPlace(cursor)
@@ -131,7 +136,7 @@ func (e *Engine) listDirty(ctx context.Context, cursor string, limit int) ([]rol
 	return out, "", nil
 }
 
-// dirtyMonths returns the months with maps that changed, in order.
+// dirtyMonths returns the months with dirty maps, in order.
 func (e *Engine) dirtyMonths() []monthID {
 	found := make(map[monthID]bool)
 	var months []monthID
@@ -149,8 +154,8 @@ func (e *Engine) dirtyMonths() []monthID {
 	return months
 }
 
-// dirtyFrom appends the maps from a place on, and moves the place behind them.
-// more says that there are others and no room for them.
+// dirtyFrom appends the dirty maps of a partition from a place on, up to limit in all. more
+// says that there are others; the place then names the next.
 func (p *partition) dirtyFrom(out []rollcall.MonthMap, at *dirtyPlace, kind string, limit int) (_ []rollcall.MonthMap, more bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -174,7 +179,7 @@ func (p *partition) dirtyFrom(out []rollcall.MonthMap, at *dirtyPlace, kind stri
 
 // ClearDirty implements [rollcall.Archival].
 func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (unsettled int, err error) {
-	if err := e.writes(); err != nil {
+	if err := e.writable(); err != nil {
 		return 0, err
 	}
 	byPart := make([][]*rollcall.MonthMap, len(e.parts))
@@ -182,7 +187,7 @@ func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (unse
 		p := e.partitionOf(maps[i].User)
 		byPart[p.index] = append(byPart[p.index], &maps[i])
 	}
-	var units []*tx
+	var txs []*tx
 	for i, some := range byPart {
 		if len(some) == 0 {
 			continue
@@ -191,21 +196,23 @@ func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (unse
 			err = enginekit.CutShort(err)
 			break
 		}
-		u, left, serr := e.parts[i].clearDirty(some)
+		tx, left, serr := e.parts[i].clearDirty(some)
 		if err = serr; err != nil {
 			break
 		}
 		unsettled += left
-		units = append(units, u)
+		txs = append(txs, tx)
 	}
-	err = waitAll(units, err)
+	err = waitAll(txs, err)
 	return unsettled, err
 }
 
+// clearDirty clears the maps that the archive has as they are now. It returns how many have
+// changed since they were listed.
 func (p *partition) clearDirty(maps []*rollcall.MonthMap) (*tx, int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u := p.newTx()
+	tx := p.newTx()
 	left := 0
 	done := make(map[monthID][]uint32)
 	for _, m := range maps {
@@ -226,14 +233,15 @@ func (p *partition) clearDirty(maps []*rollcall.MonthMap) (*tx, int, error) {
 			done[id] = append(done[id], n)
 		}
 	}
+
 	for id, numbers := range done {
 		slices.Sort(numbers)
-		err := mergeNumbers(u.batch, dayset.AppendRemove, numbers, func(c uint8) key { return dirtyKey(p.index, id, c) })
+		err := mergeNumbers(tx.batch, dayset.AppendRemove, numbers, func(c uint8) key { return dirtyKey(p.index, id, c) })
 		if err != nil {
-			return nil, 0, u.drop(err)
+			return nil, 0, tx.abort(err)
 		}
 	}
-	if err := u.apply(); err != nil {
+	if err := tx.apply(); err != nil {
 		return nil, 0, err
 	}
 	for id, numbers := range done {
@@ -242,11 +250,10 @@ func (p *partition) clearDirty(maps []*rollcall.MonthMap) (*tx, int, error) {
 			p.mayRelease(n)
 		}
 	}
-	return u, left, nil
+	return tx, left, nil
 }
 
-// needs reports whether days need a number: it has marks, here or in the
-// archive, or a change of its maps has not been settled.
-func (t *dayTable) needs(n uint32) bool {
-	return t.known(n) || t.hasArchived.Contains(n) || t.isDirty(n)
+// inUse reports whether a number has marks, here or in the archive, or a dirty map.
+func (t *dayTable) inUse(n uint32) bool {
+	return t.hasMarks(n) || t.hasArchived.Contains(n) || t.isDirty(n)
 }

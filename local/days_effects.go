@@ -7,65 +7,68 @@ import (
 	"github.com/rollcall/rollcall/internal/dayset"
 )
 
-// markEffects puts into a batch what goes with marks that change: whose map of the
-// month has changed, who was there for the first time, and that figures of closed
-// days are others now. Sets come by kind and day, so that what the batch says
-// already is known by a set of numbers for the month and one for the kind.
+// markEffects puts into a batch what follows from changed marks: maps become dirty, first days
+// move, and cached figures become stale. Marks come by kind and day. So a set of numbers
+// for the month and one for the kind are enough to know what the batch says already.
 type markEffects struct {
-	t         *dayTable
-	b         *pebble.Batch
-	operation marksChange
-	month     monthID
-	dirtied   *roaring.Bitmap // in this month, by this batch
-	kind      uint8
-	met       *roaring.Bitmap // numbers of this kind whose first day moves
-	moves     []firstMove
-	numbers   []uint32
+	t          *dayTable
+	b          *pebble.Batch
+	operation  markOperation
+	month      monthID
+	madeDirty  *roaring.Bitmap // numbers whose map of this month the batch has made dirty
+	kind       uint8
+	firstMoved *roaring.Bitmap // numbers whose first day of this kind moves
+	moves      []firstDayMove
+	numbers    []uint32 // working memory of dirty
 }
 
-// add is told of the numbers, ascending, whose marks of a day change.
+// add takes in the numbers, ascending, whose marks of a day change.
 func (w *markEffects) add(id dayID, numbers []uint32) error {
-	if w.operation != readmitting {
+	if w.operation != opRestore {
 		if err := w.dirty(id.month(), numbers); err != nil {
 			return err
 		}
 	}
-	if w.operation != readmitting || !w.t.p.eng.offloaded.has(id) { // else they counted in the figures
+
+	// Figures count offloaded days too, so marks that come back change none.
+	if w.operation != opRestore || !w.t.p.eng.offloaded.has(id) {
 		if err := w.t.p.eng.figureCache.invalidate(w.b, id); err != nil {
 			return err
 		}
 	}
-	if w.operation != unmarking {
+	if w.operation != opUnmark {
 		w.first(id, numbers)
 	}
 	return nil
 }
 
+// dirty makes the maps of a month dirty that are not so yet.
 func (w *markEffects) dirty(m monthID, numbers []uint32) error {
-	if w.dirtied == nil || m != w.month {
-		w.month, w.dirtied = m, roaring.New()
+	if w.madeDirty == nil || m != w.month {
+		w.month, w.madeDirty = m, roaring.New()
 	}
 	have := w.t.dirty[m]
 	w.numbers = w.numbers[:0]
 	for _, n := range numbers {
-		if (have == nil || !have.Contains(n)) && w.dirtied.CheckedAdd(n) {
+		if (have == nil || !have.Contains(n)) && w.madeDirty.CheckedAdd(n) {
 			w.numbers = append(w.numbers, n)
 		}
 	}
 	return mergeNumbers(w.b, dayset.AppendAdd, w.numbers, func(c uint8) key { return dirtyKey(w.t.p.index, m, c) })
 }
 
+// first notes whose first day moves to an earlier day.
 func (w *markEffects) first(id dayID, numbers []uint32) {
-	if w.met == nil || id.kind != w.kind {
-		w.kind, w.met = id.kind, roaring.New()
+	if w.firstMoved == nil || id.kind != w.kind {
+		w.kind, w.firstMoved = id.kind, roaring.New()
 	}
 	for _, n := range numbers {
 		first, ok := w.t.firstOf(id.kind, n)
-		if (!ok || id.day < first) && w.met.CheckedAdd(n) {
-			w.moves = append(w.moves, firstMove{kind: id.kind, n: n, from: first, to: id.day, had: ok, has: true})
+		if (!ok || id.day < first) && w.firstMoved.CheckedAdd(n) {
+			w.moves = append(w.moves, firstDayMove{kind: id.kind, n: n, from: first, to: id.day, had: ok, has: true})
 		}
 	}
 }
 
-// end puts the first days that move.
+// end puts the first days that move into the batch.
 func (w *markEffects) end() error { return w.t.putFirsts(w.b, w.moves) }

@@ -9,12 +9,12 @@ import (
 	"github.com/rollcall/rollcall/internal/dayset"
 )
 
-// eraseMarks puts into a batch the removal of all that days hold of a number, and
-// of the figures that it was part of. forget does the same in memory. The archive
-// is not the engine's to erase from.
+// eraseMarks puts into a batch the removal of all that days hold of a number, and makes the
+// figures stale that count it. forget then does the same in memory. Roll erases the user
+// from the archive.
 func (p *partition) eraseMarks(b *pebble.Batch, n uint32) (forget func(), err error) {
 	t := &p.days
-	// The number may be another's soon, whose marks those read back are not.
+	// The number may soon be another user's, and what was read back is by number.
 	p.eng.offloaded.months.Forget(func(coldcache.Key) bool { return false })
 	remove := func(k key) error { return b.Merge(k, dayset.AppendRemove(nil, []uint16{uint16(n)}), nil) }
 	container := uint8(n >> 16)
@@ -24,11 +24,10 @@ func (p *partition) eraseMarks(b *pebble.Batch, n uint32) (forget func(), err er
 			continue
 		}
 		err = errors.Join(err, remove(dayKey(p.index, id.kind, id.day, container)), p.eng.figureCache.invalidate(b, id))
-		steps = append(steps, func() { t.remove(id, n) })
+		steps = append(steps, func() { t.removeMark(id, n) })
 	}
 	if t.hasArchived.Contains(n) {
-		// Which days they were there on is known to the archive alone, but for
-		// the first.
+		// Only the archive knows on which days: all figures from the first day on.
 		if first, ok := t.firstOfAny(allOf(len(t.first)), n); ok {
 			err = errors.Join(err, p.eng.figureCache.invalidateFrom(b, first))
 		}

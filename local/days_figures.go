@@ -10,14 +10,14 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// The figures of attendance are sums over the partitions. Each partition is locked
-// only while it is read, so that writers wait for one at most.
+// The figures of attendance are sums over the partitions. Each partition is locked only while
+// it is read, so a writer waits for one partition at most. If a day is offloaded meanwhile, a
+// mark could be counted twice or not at all: then all is read anew.
 
-// readTries is how often sets are read anew when days leave meanwhile, before
-// they are made to wait.
+// readTries bounds how often all is read anew because days move. After that the days wait.
 const readTries = 3
 
-// engineDays are the engine's days as figures need them.
+// engineDays gives enginekit the days of the engine.
 type engineDays struct{ e *Engine }
 
 var _ enginekit.Days = engineDays{}
@@ -57,7 +57,7 @@ func (d engineDays) LastDay(ctx context.Context, kind string) (rollcall.Day, boo
 		return 0, false, err
 	}
 	last := int32(span.To)
-	for _, id := range d.e.offloaded.within(d.e.kinds.of(kind), math.MinInt32, math.MaxInt32) {
+	for _, id := range d.e.offloaded.inRange(d.e.kinds.of(kind), math.MinInt32, math.MaxInt32) {
 		if !ok || id.day > last {
 			last, ok = id.day, true
 		}
@@ -71,7 +71,7 @@ func (d engineDays) EachPartition(ctx context.Context, q enginekit.DaysQuery, re
 	err := d.e.eachDays(ctx, q.Kind, q.From, q.To, func() { failed = nil; reset() }, func(p *partition, v dayView) {
 		days := enginekit.PartitionDays{Index: int(p.index), Source: v, Users: p.idsOf}
 		if q.NewFrom <= q.NewTo {
-			days.New = v.newcomers(q.NewFrom, q.NewTo).between
+			days.New = v.firstDays(q.NewFrom, q.NewTo).between
 		}
 		if failed == nil {
 			failed = fn(days)
@@ -89,30 +89,31 @@ func (p *partition) idsOf(numbers []uint32) ([]string, error) {
 	return users, nil
 }
 
-// eachDays calls fn for the days of every partition, one after the other, with those
-// read from the archive that were offloaded of a range. reset is called first, and
-// again when days leave meanwhile, as then all begins anew.
+// eachDays calls fn for the days of every partition, one after the other. Offloaded days of
+// the range are read back from the archive. reset is called first, and again whenever all
+// begins anew.
 func (e *Engine) eachDays(ctx context.Context, kind string, from, to int32, reset func(), fn func(p *partition, v dayView)) error {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return err
 	}
 	for range readTries {
 		reset()
-		done, err := e.onceEachDay(ctx, kind, from, to, fn)
+		done, err := e.tryEachDay(ctx, kind, from, to, fn)
 		if done || err != nil {
 			return err
 		}
 	}
-	e.offloaded.offloading.RLock() // days leave all the time: they wait
+
+	// Days move all the time: make them wait.
+	e.offloaded.offloading.RLock()
 	defer e.offloaded.offloading.RUnlock()
 	reset()
-	_, err := e.onceEachDay(ctx, kind, from, to, fn)
+	_, err := e.tryEachDay(ctx, kind, from, to, fn)
 	return err
 }
 
-// onceEachDay is eachDays without repetition; done is false if it has to be
-// repeated.
-func (e *Engine) onceEachDay(ctx context.Context, kind string, from, to int32, fn func(p *partition, v dayView)) (done bool, err error) {
+// tryEachDay is eachDays without repetition. done is false if days have moved meanwhile.
+func (e *Engine) tryEachDay(ctx context.Context, kind string, from, to int32, fn func(p *partition, v dayView)) (done bool, err error) {
 	moves := e.offloaded.moves.Load()
 	kinds := e.kinds.of(kind)
 	back, err := e.readColdSets(ctx, kinds, from, to)

@@ -12,10 +12,10 @@ import (
 	"github.com/rollcall/rollcall/internal/dayset"
 )
 
-// firstDays holds on which day each number was first seen, of one kind. Days
-// that departed count: their users keep the days they have here.
+// firstDays holds on which day each number was first there, of one kind. Offloaded days count:
+// the first day stays here when its mark is offloaded.
 type firstDays struct {
-	near column.Column[uint16] // day + 1; 0 for never, farDay for one in far
+	near column.Column[uint16] // day + 1; 0 for never, farDay for a day in far
 	far  map[uint32]int32      // days that two bytes do not hold, past the year 2149
 }
 
@@ -54,7 +54,7 @@ func (f *firstDays) clear(n uint32) {
 
 func (f *firstDays) bytes() int { return f.near.Bytes() + 32*len(f.far) }
 
-// firstOf returns the day a number was first seen on, of a kind.
+// firstOf returns the first day of a number, of a kind.
 func (t *dayTable) firstOf(kind uint8, n uint32) (int32, bool) {
 	if int(kind) >= len(t.first) {
 		return 0, false
@@ -62,7 +62,7 @@ func (t *dayTable) firstOf(kind uint8, n uint32) (int32, bool) {
 	return t.first[kind].get(n)
 }
 
-// firstOfAny returns the day a number was first seen on, of some kinds.
+// firstOfAny returns the first day of a number, of some kinds together.
 func (t *dayTable) firstOfAny(kinds []uint8, n uint32) (first int32, ok bool) {
 	for _, k := range kinds {
 		if d, seen := t.firstOf(k, n); seen && (!ok || d < first) {
@@ -72,8 +72,8 @@ func (t *dayTable) firstOfAny(kinds []uint8, n uint32) (first int32, ok bool) {
 	return first, ok
 }
 
-// known reports whether a number has any mark, here or in the archive.
-func (t *dayTable) known(n uint32) bool {
+// hasMarks reports whether a number has any mark, here or in the archive.
+func (t *dayTable) hasMarks(n uint32) bool {
 	for k := range t.first {
 		if _, ok := t.first[k].get(n); ok {
 			return true
@@ -89,8 +89,8 @@ func (t *dayTable) setFirst(kind uint8, n uint32, day int32) {
 	t.first[kind].set(n, day)
 }
 
-// notLaterThan sets the first day of numbers who were not seen before it.
-func (t *dayTable) notLaterThan(id dayID, numbers []uint32) {
+// lowerFirstDays moves the first day of numbers to a day, unless it is earlier already.
+func (t *dayTable) lowerFirstDays(id dayID, numbers []uint32) {
 	for _, n := range numbers {
 		if first, ok := t.firstOf(id.kind, n); !ok || id.day < first {
 			t.setFirst(id.kind, n, id.day)
@@ -98,17 +98,17 @@ func (t *dayTable) notLaterThan(id dayID, numbers []uint32) {
 	}
 }
 
-// firstMove is a first day that changes: from one day, or never, to another, or
-// never.
-type firstMove struct {
+// firstDayMove is a first day that changes. Without had there was none before, without has there
+// is none after.
+type firstDayMove struct {
 	kind     uint8
 	n        uint32
 	from, to int32
 	had, has bool
 }
 
-// putFirsts puts first days that change into a batch.
-func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstMove) error {
+// putFirsts puts first days that change into a batch, one operation for each container.
+func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstDayMove) error {
 	type entry struct {
 		id dayID
 		n  uint32
@@ -147,7 +147,7 @@ func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstMove) error {
 }
 
 // moveFirsts makes in memory the change that putFirsts put into a batch.
-func (t *dayTable) moveFirsts(moves []firstMove) {
+func (t *dayTable) moveFirsts(moves []firstDayMove) {
 	for _, m := range moves {
 		if m.has {
 			t.setFirst(m.kind, m.n, m.to)
@@ -157,12 +157,12 @@ func (t *dayTable) moveFirsts(moves []firstMove) {
 	}
 }
 
-// operation makes an operation on a set of some numbers of a container, as
-// [dayset.AppendAdd] does.
+// operation appends an operation on a container, as [dayset.AppendAdd] and
+// [dayset.AppendRemove] do.
 type operation = func(dst []byte, low []uint16) []byte
 
-// mergeNumbers puts an operation on numbers, ascending, into a batch: a record
-// for each container, under the key that keyOf makes of it.
+// mergeNumbers puts an operation on numbers, ascending, into a batch: a record for each
+// container, under the key that keyOf makes.
 func mergeNumbers(b *pebble.Batch, op operation, numbers []uint32, keyOf func(container uint8) key) error {
 	var low []uint16
 	var v []byte
@@ -181,18 +181,18 @@ func mergeNumbers(b *pebble.Batch, op operation, numbers []uint32, keyOf func(co
 	return nil
 }
 
-// newcomers are the numbers of a partition by the day they were first seen on.
-type newcomers map[int32]*roaring.Bitmap
+// firstDaySets are the numbers of a partition by their first day.
+type firstDaySets map[int32]*roaring.Bitmap
 
-// newcomers returns who was first seen, of some kinds, in a range of days.
-func (v dayView) newcomers(from, to int32) newcomers {
+// firstDays returns the numbers whose first day, of the view's kinds, is in a range.
+func (v dayView) firstDays(from, to int32) firstDaySets {
 	byDay := make(map[int32][]uint32)
 	for n := range v.t.p.dir.Limit() {
 		if day, ok := v.t.firstOfAny(v.kinds, n); ok && from <= day && day <= to {
 			byDay[day] = append(byDay[day], n)
 		}
 	}
-	out := make(newcomers, len(byDay))
+	out := make(firstDaySets, len(byDay))
 	for day, numbers := range byDay {
 		out[day] = roaring.BitmapOf(numbers...)
 	}
@@ -200,6 +200,6 @@ func (v dayView) newcomers(from, to int32) newcomers {
 }
 
 // Set implements [dayset.Source].
-func (n newcomers) Set(day int32) *roaring.Bitmap { return n[day] }
+func (n firstDaySets) Set(day int32) *roaring.Bitmap { return n[day] }
 
-func (n newcomers) between(from, to int32) *roaring.Bitmap { return dayset.Any(n, from, to) }
+func (n firstDaySets) between(from, to int32) *roaring.Bitmap { return dayset.Any(n, from, to) }

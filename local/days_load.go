@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall/rollcall/internal/dayset"
 )
 
-// scanSets reads the containers of a table of sets in a partition, whose keys
-// have a length and end with the container.
+// scanSets reads a table of sets in a partition. Its keys have a length, and end with the
+// container.
 func (p *partition) scanSets(table byte, keyLen int, what string, fn func(k []byte, set *roaring.Bitmap)) error {
 	return p.scan(table, func(k, v []byte) error {
 		if len(k) != keyLen {
@@ -28,7 +28,7 @@ func (p *partition) scanSets(table byte, keyLen int, what string, fn func(k []by
 	})
 }
 
-// dayOfKey reads a kind and a day or month behind a partition.
+// dayOfKey reads the kind, and the day or month, that follow the partition in a key.
 func dayOfKey(k []byte) dayID { return dayID{k[2], int32(binary.BigEndian.Uint32(k[3:]))} }
 
 func (p *partition) loadDays() error {
@@ -43,26 +43,26 @@ func (p *partition) loadDays() error {
 
 func (p *partition) loadFirst() error {
 	return p.scanSets(tabFirst, 8, "first days", func(k []byte, set *roaring.Bitmap) {
-		p.days.notLaterThan(dayOfKey(k), set.ToArray())
+		p.days.lowerFirstDays(dayOfKey(k), set.ToArray())
 	})
 }
 
 func (p *partition) loadDirty() error {
-	return p.scanSets(tabDirty, 8, "changed maps", func(k []byte, set *roaring.Bitmap) {
+	return p.scanSets(tabDirty, 8, "dirty maps", func(k []byte, set *roaring.Bitmap) {
 		id := dayOfKey(k)
 		p.days.markDirty(monthID{id.kind, rollcall.Month(id.day)}, set.ToArray())
 	})
 }
 
 func (p *partition) loadHasArchived() error {
-	return p.scanSets(tabHasArchived, 3, "departed marks", func(_ []byte, set *roaring.Bitmap) { p.days.hasArchived.Or(set) })
+	return p.scanSets(tabHasArchived, 3, "archived marks", func(_ []byte, set *roaring.Bitmap) { p.days.hasArchived.Or(set) })
 }
 
-// loadOffloaded reads which days left, and the figures of closed days.
+// loadOffloaded reads which days have been offloaded, and the figures that are stored.
 func (e *Engine) loadOffloaded() error {
-	err := e.store.scan(uninterrupted{}, newKey(tabOffloaded, 1), func(k, _ []byte) error {
+	err := e.store.scan(uninterrupted(), newKey(tabOffloaded, 1), func(k, _ []byte) error {
 		if len(k) != 6 {
-			return damaged("departed days", k, errDamaged)
+			return damaged("offloaded days", k, errDamaged)
 		}
 		e.offloaded.days[dayID{k[1], int32(binary.BigEndian.Uint32(k[2:]))}] = true
 		return nil
@@ -71,7 +71,7 @@ func (e *Engine) loadOffloaded() error {
 		return err
 	}
 	e.figureCache.firstOpenDay.Store(math.MinInt32)
-	return e.store.scan(uninterrupted{}, newKey(tabFigures, 1), func(k, v []byte) error {
+	return e.store.scan(uninterrupted(), newKey(tabFigures, 1), func(k, v []byte) error {
 		if len(k) != 6 {
 			return damaged("figures", k, errDamaged)
 		}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/directory"
 )
@@ -19,30 +17,32 @@ func (e *Engine) Mark(_ context.Context, at time.Time, marks []rollcall.Mark) (m
 	if err != nil {
 		return 0, len(marks), err
 	}
-	leave, err := e.kinds.reserve(kindsOf(marks)...)
+	release, err := e.kinds.reserve(kindsOf(marks)...)
 	if err != nil {
 		return 0, len(marks), err
 	}
-	defer leave()
-	var units []*tx
+	defer release()
+
+	// The partitions are changed one after the other and waited for together.
+	var txs []*tx
 	for i, some := range e.markBatches(marks) {
 		if len(some.marks) == 0 {
 			continue
 		}
-		var u *tx
+		var tx *tx
 		var n int
-		if u, n, err = e.parts[i].mark(now, some, marking); err != nil {
+		if tx, n, err = e.parts[i].mark(now, some, opMark); err != nil {
 			break
 		}
 		marked += n
-		units = append(units, u)
+		txs = append(txs, tx)
 	}
-	err = waitAll(units, err)
+	err = waitAll(txs, err)
 	return marked, len(marks) - marked, err
 }
 
-// packedMark is a mark with its kind and user resolved, packed so that steps sort
-// by kind, day and number: those of one set stand together, in ascending order.
+// packedMark is a mark with kind and user as numbers. Packed marks sort by kind, day and number,
+// so those of one set stand together.
 type packedMark uint64
 
 func newPackedMark(kind uint8, day rollcall.Day, n uint32) packedMark {
@@ -52,7 +52,7 @@ func newPackedMark(kind uint8, day rollcall.Day, n uint32) packedMark {
 func (s packedMark) set() dayID   { return dayID{uint8(s >> 56), int32(s >> 24)} }
 func (s packedMark) user() uint32 { return uint32(s) & (1<<24 - 1) }
 
-// bySet yields the steps of each set together. They must be sorted.
+// bySet yields the marks of each set together. They must be sorted.
 func bySet(steps []packedMark) iter.Seq2[dayID, []packedMark] {
 	return func(yield func(dayID, []packedMark) bool) {
 		for len(steps) > 0 {
@@ -68,14 +68,14 @@ func bySet(steps []packedMark) iter.Seq2[dayID, []packedMark] {
 	}
 }
 
-// markBatch is the part of a command's marks that falls to one partition.
+// markBatch is the part of a command's marks that is of one partition.
 type markBatch struct {
 	marks  []*rollcall.Mark
 	users  []string
 	hashes []uint64
 }
 
-// markBatches sorts marks by partition.
+// markBatches sorts marks by partition, by counting.
 func (e *Engine) markBatches(marks []rollcall.Mark) []markBatch {
 	mask := uint64(len(e.parts) - 1)
 	hashes := make([]uint64, len(marks))
@@ -95,7 +95,7 @@ func (e *Engine) markBatches(marks []rollcall.Mark) []markBatch {
 	}
 	out := make([]markBatch, len(e.parts))
 	from := 0
-	for p := range out { // ends[p] has moved from the start to the end of p's share
+	for p := range out { // by now ends[p] is the end of p's share
 		to := ends[p]
 		out[p] = markBatch{all.marks[from:to], all.users[from:to], all.hashes[from:to]}
 		from = to
@@ -114,94 +114,42 @@ func kindsOf(marks []rollcall.Mark) []string {
 	return out
 }
 
-// mark adds marks, or readmits them.
-func (p *partition) mark(now int64, s markBatch, how marksChange) (*tx, int, error) {
+// mark adds the marks of one partition, or restores them from the archive.
+func (p *partition) mark(now int64, s markBatch, how markOperation) (*tx, int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
-	u := p.newTx()
-	numbers, fresh, err := p.numbers(u.batch, s, true, &u.made)
+	tx := p.newTx()
+	numbers, fresh, err := p.numbers(tx.batch, s, true, &tx.newNumbers)
 	var steps []packedMark
 	if err == nil {
-		steps, err = p.markSteps(s, numbers, func(kind string) (uint8, bool, error) {
+		steps, err = p.packMarks(s, numbers, func(kind string) (uint8, bool, error) {
 			i, err := p.eng.kinds.index(kind)
 			return i, true, err
 		}, nil)
 	}
 	if err == nil {
-		steps, err = p.days.putAll(u.batch, steps, how)
+		steps, err = p.days.putMarks(tx.batch, steps, how)
 	}
 	if err != nil {
-		u.freeNewNumbers()
-		return nil, 0, u.drop(err)
+		tx.freeNewNumbers()
+		return nil, 0, tx.abort(err)
 	}
-	if err := u.apply(); err != nil {
-		u.freeNewNumbers()
+	if err := tx.apply(); err != nil {
+		tx.freeNewNumbers()
 		return nil, 0, err
 	}
 	for _, n := range fresh {
-		p.stored(n)
+		p.idStored(n)
 	}
-	p.days.change(steps, how)
-	return u, len(steps), nil
+	p.days.applyMarks(steps, how)
+	return tx, len(steps), nil
 }
 
-// numbers returns the numbers of the users of a share. With add, users get one
-// if need be, which made is told, and the ids that the store does not have are put into the batch:
-// fresh are theirs, ascending. Else whoever has none has directory.None.
-func (p *partition) numbers(b *pebble.Batch, s markBatch, add bool, made *[]ref) (numbers, fresh []uint32, err error) {
-	numbers = make([]uint32, len(s.users))
-	if !add {
-		p.dir.FindAll(s.hashes, s.users, numbers)
-		return numbers, nil, nil
-	}
-	err = p.dir.InsertAll(s.hashes, s.users, numbers, func(_ int, n uint32) {
-		p.fresh = append(p.fresh, n)
-		*made = append(*made, p.ref(n))
-	})
-	if err != nil {
-		return nil, nil, errFull(err)
-	}
-	for _, n := range numbers {
-		if !p.onDisk.has(n) {
-			fresh = append(fresh, n)
-		}
-	}
-	slices.Sort(fresh)
-	fresh = slices.Compact(fresh)
-	return numbers, fresh, p.putIDs(b, fresh)
-}
-
-// worthBlock is how many new ids of a block pay for writing all of it.
-const worthBlock = blockLen / 8
-
-// putIDs puts the ids of numbers, ascending, into the batch.
-func (p *partition) putIDs(b *pebble.Batch, numbers []uint32) error {
-	var id [rollcall.MaxUserLen]byte
-	for len(numbers) > 0 {
-		n := 1
-		for n < len(numbers) && numbers[n]>>blockShift == numbers[0]>>blockShift {
-			n++
-		}
-		if n >= worthBlock {
-			if err := p.writeBlock(b, numbers[0]>>blockShift); err != nil {
-				return err
-			}
-		} else {
-			for _, one := range numbers[:n] {
-				if err := b.Set(idKey(p.index, one), p.dir.AppendID(id[:0], one), nil); err != nil {
-					return err
-				}
-			}
-		}
-		numbers = numbers[n:]
-	}
-	return nil
-}
-
-// markSteps resolves the kinds of the marks, tells note of each unless that is nil,
-// and sorts them, each once.
-func (p *partition) markSteps(s markBatch, numbers []uint32, indexOf func(kind string) (i uint8, known bool, err error), note func(i int, step packedMark)) ([]packedMark, error) {
+// packMarks packs marks, sorts them, and leaves out doubles. A mark without a kind is of the
+// user's own. Marks of unknown users and kinds are left out. note, if not nil, is called for
+// each mark.
+func (p *partition) packMarks(s markBatch, numbers []uint32, indexOf func(kind string) (i uint8, known bool, err error), note func(i int, step packedMark)) ([]packedMark, error) {
 	steps := make([]packedMark, 0, len(numbers))
 	var last string // the kind resolved last, and its index
 	var index uint8
@@ -222,7 +170,7 @@ func (p *partition) markSteps(s markBatch, numbers []uint32, indexOf func(kind s
 			last = kind
 		}
 		if !known {
-			continue // nobody is marked with it
+			continue
 		}
 		step := newPackedMark(index, s.marks[i].Day, n)
 		steps = append(steps, step)

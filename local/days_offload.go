@@ -15,9 +15,41 @@ import (
 
 var _ rollcall.Locator = (*Engine)(nil)
 
+// How a day leaves for the archive.
+//
+// The archive is another database, so no transaction spans both. Questions must be answered
+// rightly at any instant, and a crash on either side must lose no mark.
+//
+// Invariants:
+//   - A mark leaves the engine only when the archive has it: the runner copies dirty maps
+//     until none is left, and offload refuses a day that has a dirty map.
+//   - A day is noted as offloaded (tabOffloaded) in the batch that removes its marks. A user
+//     with archived marks is noted too (tabHasArchived), so the number stays in use.
+//   - A question that reads hot and offloaded days sees each mark once: it compares
+//     offloadedDays.moves, which rises with every partition that a day leaves.
+//
+// The steps, of which the runner asks one after the other:
+//
+//  1. FinalizeFigures: count and store the figures that count the day, while all is here.
+//  2. ListDirty, the archive stores the maps, ClearDirty: until none is left.
+//  3. The archive lists the day as its own.
+//  4. Offload: partition by partition remove the marks and note the day. A partition with a
+//     map that became dirty again keeps the day until the next run.
+//
+// | crash after | what opening finds |
+// | --- | --- |
+// | step 1 or 2 | the day with all its marks |
+// | step 3 | the same; the archive has the day too, and the marks are equal |
+// | step 4 in some partitions | the day noted, and its marks in the others; the next run goes on |
+// | step 4 | the day noted |
+//
+// Restore goes the other way: it writes the marks back, makes them durable, and then the
+// archive removes the day from its list. The note goes when a question finds that the archive
+// does not list the day any more (clearOffloaded).
+
 // HotDays implements [rollcall.Archival].
 func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, err
 	}
 	users := make(map[dayID]int)
@@ -44,48 +76,49 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 
 // MarkDirty implements [rollcall.Archival].
 func (e *Engine) MarkDirty(_ context.Context, kind string, day rollcall.Day) error {
-	if err := e.writes(); err != nil {
+	if err := e.writable(); err != nil {
 		return err
 	}
 	kinds := e.kinds.of(kind)
 	if kind == "" || len(kinds) == 0 {
 		return nil
 	}
-	var units []*tx
+	var txs []*tx
 	var err error
 	for _, p := range e.parts {
-		var u *tx
-		if u, err = p.markDirty(dayID{kinds[0], int32(day)}); err != nil {
+		var tx *tx
+		if tx, err = p.markDirty(dayID{kinds[0], int32(day)}); err != nil {
 			break
 		}
-		units = append(units, u)
+		txs = append(txs, tx)
 	}
-	return waitAll(units, err)
+	return waitAll(txs, err)
 }
 
+// markDirty makes the maps of all users dirty who were there on a day.
 func (p *partition) markDirty(id dayID) (*tx, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u := p.newTx()
+	tx := p.newTx()
 	set := p.days.sets[id]
 	if set == nil {
-		return u, nil
+		return tx, nil
 	}
 	m := id.month()
 	users := set.ToArray()
-	if err := mergeNumbers(u.batch, dayset.AppendAdd, users, func(c uint8) key { return dirtyKey(p.index, m, c) }); err != nil {
-		return nil, u.drop(err)
+	if err := mergeNumbers(tx.batch, dayset.AppendAdd, users, func(c uint8) key { return dirtyKey(p.index, m, c) }); err != nil {
+		return nil, tx.abort(err)
 	}
-	if err := u.apply(); err != nil {
+	if err := tx.apply(); err != nil {
 		return nil, err
 	}
 	p.days.markDirty(m, users)
-	return u, nil
+	return tx, nil
 }
 
 // Offload implements [rollcall.Archival].
 func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (users int, left bool, err error) {
-	if err := e.writes(); err != nil {
+	if err := e.writable(); err != nil {
 		return 0, false, err
 	}
 	kinds := e.kinds.of(kind)
@@ -95,65 +128,73 @@ func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (us
 	id := dayID{kinds[0], int32(day)}
 	e.offloaded.offloading.Lock()
 	defer e.offloaded.offloading.Unlock()
-	// What is read back from now on has all that leaves: it is in the archive.
+
+	// What was read back before may lack marks of the day. What is read from now on has all
+	// that leaves, as the archive has it.
 	e.offloaded.list.Outdate()
-	e.forgetMonths(map[monthID]bool{id.month(): true})
+	e.dropColdMonths(map[monthID]bool{id.month(): true})
+
+	// Partition by partition; left is whether all could let the day go.
 	left = true
-	var units []*tx
+	var txs []*tx
 	for _, p := range e.parts {
 		if err = ctx.Err(); err != nil {
 			err = enginekit.CutShort(err)
 			break
 		}
-		u, n, gone, perr := p.offload(id)
+		tx, n, gone, perr := p.offload(id)
 		if err = perr; err != nil {
 			break
 		}
-		units = append(units, u)
+		txs = append(txs, tx)
 		users += n
 		left = left && gone
 	}
-	err = waitAll(units, err)
+	err = waitAll(txs, err)
 	return users, left && err == nil, err
 }
 
-// offload takes a day out of a partition, unless the map of one of its users has
-// changed since it was settled.
-func (p *partition) offload(id dayID) (u *tx, users int, left bool, err error) {
+// offload removes the marks of a day from a partition. If a map of the month is dirty of one of
+// its users, it changes nothing, and left is false.
+func (p *partition) offload(id dayID) (tx *tx, users int, left bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.days
-	u = p.newTx()
+	tx = p.newTx()
 	set := t.sets[id]
 	if set == nil {
-		return u, 0, true, nil
+		return tx, 0, true, nil
 	}
 	if changed := t.dirty[id.month()]; changed != nil && changed.Intersects(set) {
-		return u, 0, false, nil
+		return tx, 0, false, nil
 	}
+
+	// The marks go; the day and the users are noted, in the same batch.
 	fresh := set.Clone()
 	fresh.AndNot(t.hasArchived)
 	prefix := newKey(tabDay, 8).u8(p.index).u8(id.kind).u32(uint32(id.day))
 	err = errors.Join(
-		u.batch.DeleteRange(prefix, prefix.after(), nil),
-		mergeNumbers(u.batch, dayset.AppendAdd, fresh.ToArray(), func(c uint8) key { return hasArchivedKey(p.index, c) }),
-		u.batch.Set(offloadedKey(id), nil, nil))
+		tx.batch.DeleteRange(prefix, prefix.after(), nil),
+		mergeNumbers(tx.batch, dayset.AppendAdd, fresh.ToArray(), func(c uint8) key { return hasArchivedKey(p.index, c) }),
+		tx.batch.Set(offloadedKey(id), nil, nil))
 	if err != nil {
-		return nil, 0, false, u.drop(err)
+		return nil, 0, false, tx.abort(err)
 	}
-	if err := u.apply(); err != nil {
+	if err := tx.apply(); err != nil {
 		return nil, 0, false, err
 	}
+
+	// A question that has begun reads all anew after this.
 	delete(t.sets, id)
 	t.hasArchived.Or(fresh)
 	p.eng.offloaded.add(id)
 	p.eng.offloaded.moves.Add(1)
-	return u, int(set.GetCardinality()), true, nil
+	return tx, int(set.GetCardinality()), true, nil
 }
 
 // Restore implements [rollcall.Archival].
 func (e *Engine) Restore(ctx context.Context, maps []rollcall.MonthMap) error {
-	if err := e.writes(); err != nil {
+	if err := e.writable(); err != nil {
 		return err
 	}
 	var marks []rollcall.Mark
@@ -162,15 +203,15 @@ func (e *Engine) Restore(ctx context.Context, maps []rollcall.MonthMap) error {
 			marks = append(marks, rollcall.Mark{User: m.User, Kind: m.Kind, Day: day})
 		}
 	}
-	leave, err := e.kinds.reserve(kindsOf(marks)...)
+	release, err := e.kinds.reserve(kindsOf(marks)...)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	e.offloaded.offloading.Lock()
 	defer e.offloaded.offloading.Unlock()
 	e.offloaded.list.Outdate()
-	var units []*tx
+	var txs []*tx
 	for i, some := range e.markBatches(marks) {
 		if len(some.marks) == 0 {
 			continue
@@ -179,14 +220,16 @@ func (e *Engine) Restore(ctx context.Context, maps []rollcall.MonthMap) error {
 			err = enginekit.CutShort(err)
 			break
 		}
-		var u *tx
-		if u, _, err = e.parts[i].mark(0, some, readmitting); err != nil {
+		var tx *tx
+		if tx, _, err = e.parts[i].mark(0, some, opRestore); err != nil {
 			break
 		}
-		units = append(units, u)
+		txs = append(txs, tx)
 	}
-	err = waitAll(units, err)
-	if err == nil { // the archive may forget them at any moment
+	err = waitAll(txs, err)
+
+	// After this the archive may forget them, so they must be durable here.
+	if err == nil {
 		err = e.store.syncAll()
 	}
 	return err
@@ -194,7 +237,7 @@ func (e *Engine) Restore(ctx context.Context, maps []rollcall.MonthMap) error {
 
 // AllHot implements [rollcall.Locator].
 func (e *Engine) AllHot(_ context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return false, err
 	}
 	p := e.partitionOf(user)
@@ -204,11 +247,11 @@ func (e *Engine) AllHot(_ context.Context, user, kind string, d rollcall.DayRang
 	if !ok || !p.days.hasArchived.Contains(n) {
 		return true, nil
 	}
-	return len(e.offloaded.within(e.kinds.of(kind), int32(d.From), int32(d.To))) == 0, nil
+	return len(e.offloaded.inRange(e.kinds.of(kind), int32(d.From), int32(d.To))) == 0, nil
 }
 
-// announcer is the partition whose units carry the events about no user.
-const announcer = 0
+// announcePartition is the partition whose transactions carry the events that are about no user.
+const announcePartition = 0
 
 // Announce implements [rollcall.Archival].
 func (e *Engine) Announce(_ context.Context, at time.Time, run rollcall.ArchiveRun) error {
@@ -216,15 +259,15 @@ func (e *Engine) Announce(_ context.Context, at time.Time, run rollcall.ArchiveR
 	if err != nil {
 		return err
 	}
-	p := e.parts[announcer]
+	p := e.parts[announcePartition]
 	p.mu.Lock()
-	u := p.newTx()
+	tx := p.newTx()
 	ev := run.Event(enginekit.TimeOf(p.advance(now)))
-	u.event(ev.Type, ev.At.UnixMilli(), "", ev)
-	err = u.apply()
+	tx.appendEvent(ev.Type, ev.At.UnixMilli(), "", ev)
+	err = tx.apply()
 	p.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return u.wait()
+	return tx.wait()
 }

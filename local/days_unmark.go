@@ -10,9 +10,9 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// Unmark implements [rollcall.Attendance]. Who loses the mark of their first day
-// gets another first day, for which the archive is asked if they have marks
-// there.
+// Unmark implements [rollcall.Attendance]. A user who loses the mark of the first day gets a
+// later first day. If the user has archived marks, the archive is asked for it, which must
+// not happen under a lock: see unmarkAsking.
 func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark) ([]bool, error) {
 	now, err := e.enterWrite(at)
 	taken := make([]bool, len(marks))
@@ -23,28 +23,28 @@ func (e *Engine) Unmark(ctx context.Context, at time.Time, marks []rollcall.Mark
 	for i := range marks {
 		places[&marks[i]] = i
 	}
-	var units []*tx
+	var txs []*tx
 	for i, some := range e.markBatches(marks) {
 		if len(some.marks) == 0 {
 			continue
 		}
-		var u *tx
+		var tx *tx
 		var was []*rollcall.Mark
-		if u, was, err = e.parts[i].unmarkAll(ctx, now, some); err != nil {
+		if tx, was, err = e.parts[i].unmarkAsking(ctx, now, some); err != nil {
 			break
 		}
 		for _, m := range was {
 			taken[places[m]] = true
 		}
-		units = append(units, u)
+		txs = append(txs, tx)
 	}
-	err = waitAll(units, err)
+	err = waitAll(txs, err)
 	return taken, err
 }
 
-// archived are the departed days of users of a kind by the archive, and how things
-// stood before it was asked.
-type archived struct {
+// archiveAnswer is what the archive says about offloaded days of users, and how things stood before
+// it was asked.
+type archiveAnswer struct {
 	days map[userKind][]int32
 	asOf uint64
 }
@@ -54,13 +54,14 @@ type userKind struct {
 	kind uint8
 }
 
-// unmarkAll takes marks back, having asked the archive for whatever is needed.
-func (p *partition) unmarkAll(ctx context.Context, now int64, s markBatch) (*tx, []*rollcall.Mark, error) {
-	var known archived
+// unmarkAsking removes marks of one partition. If unmark needs to know something of the archive,
+// it asks without the lock and tries again.
+func (p *partition) unmarkAsking(ctx context.Context, now int64, s markBatch) (*tx, []*rollcall.Mark, error) {
+	var known archiveAnswer
 	for {
-		u, was, need, err := p.unmark(now, s, &known)
+		tx, was, need, err := p.unmark(now, s, &known)
 		if err != nil || len(need) == 0 {
-			return u, was, err
+			return tx, was, err
 		}
 		for _, who := range need {
 			if known.days[who], err = p.eng.archivedDays(ctx, who); err != nil {
@@ -70,7 +71,7 @@ func (p *partition) unmarkAll(ctx context.Context, now int64, s markBatch) (*tx,
 	}
 }
 
-// archivedDays asks the archive for the departed days of a user of a kind.
+// archivedDays asks the archive on which offloaded days a user of a kind was there.
 func (e *Engine) archivedDays(ctx context.Context, who userKind) ([]int32, error) {
 	days, err := e.offloadedIn(ctx, []uint8{who.kind}, int32(enginekit.FirstMonth.Day(1)), int32(enginekit.LastMonth.Day(31)))
 	if err != nil || len(days) == 0 {
@@ -91,22 +92,25 @@ func (e *Engine) archivedDays(ctx context.Context, who userKind) ([]int32, error
 	return out, nil
 }
 
-// unmark takes marks back and returns those that were there, unless the archive
-// has to be asked first: then it says for whom. What is known is forgotten if days or marks have left since.
-func (p *partition) unmark(now int64, s markBatch, known *archived) (*tx, []*rollcall.Mark, []userKind, error) {
+// unmark removes marks and returns those that were there. If the archive has to be asked first,
+// it changes nothing and returns for whom. It forgets what is known of the archive if days
+// have moved since.
+func (p *partition) unmark(now int64, s markBatch, known *archiveAnswer) (*tx, []*rollcall.Mark, []userKind, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
 	if asOf := p.eng.offloaded.moves.Load() + p.eng.offloaded.list.Version(); known.days == nil || asOf != known.asOf {
-		*known = archived{make(map[userKind][]int32), asOf}
+		*known = archiveAnswer{make(map[userKind][]int32), asOf}
 	}
-	u := p.newTx()
-	numbers, _, err := p.numbers(u.batch, s, false, nil)
+
+	// The marks as numbers, and for each the first mark of the command that says so.
+	tx := p.newTx()
+	numbers, _, err := p.numbers(tx.batch, s, false, nil)
 	if err != nil {
-		return nil, nil, nil, u.drop(err)
+		return nil, nil, nil, tx.abort(err)
 	}
-	by := make(map[packedMark]*rollcall.Mark, len(numbers)) // the first that says so
-	asked, err := p.markSteps(s, numbers, func(kind string) (uint8, bool, error) {
+	by := make(map[packedMark]*rollcall.Mark, len(numbers))
+	asked, err := p.packMarks(s, numbers, func(kind string) (uint8, bool, error) {
 		i, known := p.eng.kinds.lookup(kind)
 		return i, known, nil
 	}, func(i int, step packedMark) {
@@ -115,39 +119,44 @@ func (p *partition) unmark(now int64, s markBatch, known *archived) (*tx, []*rol
 		}
 	})
 	if err != nil {
-		return nil, nil, nil, u.drop(err)
+		return nil, nil, nil, tx.abort(err)
 	}
+
+	// The first days that change. Without an answer of the archive they are not known.
 	moves, need := p.recomputeFirstDay(asked, known.days)
 	if len(need) > 0 {
-		return nil, nil, need, u.drop(nil)
+		return nil, nil, need, tx.abort(nil)
 	}
-	steps, err := p.days.putAll(u.batch, slices.Clone(asked), unmarking)
+
+	steps, err := p.days.putMarks(tx.batch, slices.Clone(asked), opUnmark)
 	if err == nil {
-		err = p.days.putFirsts(u.batch, moves)
+		err = p.days.putFirsts(tx.batch, moves)
 	}
 	if err == nil {
-		err = p.unmarkArchived(u, asked)
+		err = p.unmarkArchived(tx, asked)
 	}
 	if err != nil {
-		return nil, nil, nil, u.drop(err)
+		return nil, nil, nil, tx.abort(err)
 	}
-	if err := u.apply(); err != nil {
+	if err := tx.apply(); err != nil {
 		return nil, nil, nil, err
 	}
-	p.days.change(steps, unmarking)
+	p.days.applyMarks(steps, opUnmark)
 	p.days.moveFirsts(moves)
+
+	// Who has no mark left may be forgotten.
 	was := make([]*rollcall.Mark, len(steps))
 	for i, s := range steps {
 		was[i] = by[s]
 		p.mayRelease(s.user())
 	}
-	return u, was, nil, nil
+	return tx, was, nil, nil
 }
 
-// unmarkArchived sees to marks that may be in the archive, of days that departed:
-// what was read back of them, and the figures they were part of, count them. The
-// figures come last, lest they are made once more of what was read back.
-func (p *partition) unmarkArchived(u *tx, asked []packedMark) error {
+// unmarkArchived is for marks of offloaded days: the archive removes those, but what was read back
+// and the figures still count them. It makes both stale. The figures come last: they must not
+// be counted again from what was read back.
+func (p *partition) unmarkArchived(tx *tx, asked []packedMark) error {
 	stale := make(map[monthID]bool)
 	var days []dayID
 	for _, s := range asked {
@@ -160,31 +169,35 @@ func (p *partition) unmarkArchived(u *tx, asked []packedMark) error {
 		return nil
 	}
 	p.eng.offloaded.list.Outdate()
-	p.eng.forgetMonths(stale)
+	p.eng.dropColdMonths(stale)
 	for _, id := range slices.Compact(days) {
-		if err := p.eng.figureCache.invalidate(u.batch, id); err != nil {
+		if err := p.eng.figureCache.invalidate(tx.batch, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// recomputeFirstDay finds the first days that change when marks are taken back, or of whom
+// recomputeFirstDay finds the first days that change when marks are removed, or the users for whom
 // the archive has to be asked for that.
-func (p *partition) recomputeFirstDay(asked []packedMark, known map[userKind][]int32) (moves []firstMove, need []userKind) {
+func (p *partition) recomputeFirstDay(asked []packedMark, known map[userKind][]int32) (moves []firstDayMove, need []userKind) {
 	t := &p.days
 	type numberKind struct {
 		n    uint32
 		kind uint8
 	}
-	gone := make(map[numberKind][]int32) // of those whose first day is among them
+
+	// Of users who lose their first day: all days that they lose. Marks come in the order of
+	// days, so the first day is the first of them.
+	gone := make(map[numberKind][]int32)
 	for _, s := range asked {
 		k := numberKind{s.user(), s.set().kind}
 		if first, ok := t.firstOf(k.kind, k.n); ok && (first == s.set().day || gone[k] != nil) {
-			gone[k] = append(gone[k], s.set().day) // steps come in order: the first day is the first of them
+			gone[k] = append(gone[k], s.set().day)
 		}
 	}
 	for k, days := range gone {
+		// Days in the archive count too.
 		var others []int32
 		if t.hasArchived.Contains(k.n) {
 			who := userKind{p.dir.ID(k.n), k.kind}
@@ -194,7 +207,9 @@ func (p *partition) recomputeFirstDay(asked []packedMark, known map[userKind][]i
 				continue
 			}
 		}
-		m := firstMove{kind: k.kind, n: k.n, from: days[0], had: true}
+
+		// The earliest of the days that stay, if there is one.
+		m := firstDayMove{kind: k.kind, n: k.n, from: days[0], had: true}
 		consider := func(day int32) {
 			if (!m.has || day < m.to) && !slices.Contains(days, day) {
 				m.to, m.has = day, true
@@ -210,6 +225,6 @@ func (p *partition) recomputeFirstDay(asked []packedMark, known map[userKind][]i
 		}
 		moves = append(moves, m)
 	}
-	slices.SortFunc(moves, func(a, b firstMove) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.n, b.n)) })
+	slices.SortFunc(moves, func(a, b firstDayMove) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.n, b.n)) })
 	return moves, need
 }

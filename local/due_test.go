@@ -39,28 +39,28 @@ func TestAStepOfASweepDoesAFixedNumberOfThingsHoweverManyAreDue(t *testing.T) {
 	offline, ended := 0, 0
 	for more := true; more; {
 		live := s.order.Live()
-		u, next, err := p.sweepStep(r.clock.Now().UnixMilli())
+		tx, next, err := p.sweepStep(r.clock.Now().UnixMilli())
 		r.NoError(err)
 		r.LessOrEqual(live-s.order.Live(), expireStep, "sessions taken out of the lists in one hold of the lock")
-		for _, e := range u.eventsOrNone() {
+		for _, e := range tx.eventsOrNone() {
 			if e.Type == rollcall.UserOffline {
 				offline++
 			} else {
 				ended++
 			}
 		}
-		r.LessOrEqual(len(u.eventsOrNone()), max(reapStep, silenceStep), "events in one hold of the lock")
+		r.LessOrEqual(len(tx.eventsOrNone()), max(reapStep, silenceStep), "events in one hold of the lock")
 		more = next
 	}
 	r.Equal(n, offline)
 	r.Equal(n, ended)
 }
 
-func (u *tx) eventsOrNone() []event {
-	if u == nil {
+func (tx *tx) eventsOrNone() []event {
+	if tx == nil {
 		return nil
 	}
-	return u.events
+	return tx.events
 }
 
 func TestForgettingGoesOnWithTheNextTickAndHoldsALockForAFixedNumber(t *testing.T) {
@@ -136,15 +136,15 @@ func TestWhatIsDueInOneInstantLeavesTheListsTogether(t *testing.T) {
 	next, found := s.nextDue(now)
 	r.True(found)
 	r.Equal(expireStep, s.expireFront(next, expireStep), "found once, not each anew")
-	s.unlistAll(s.dead)
+	s.removePositions(s.expired)
 	r.Equal(n-expireStep, s.order.Live())
 	page, err := r.roll.Sessions(r.ctx, rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 20}})
 	r.NoError(err)
 	r.Equal(1, page.Total)
 	r.Equal(later.Session.ID, page.Items[0].ID)
-	r.Len(s.dead, n)
+	r.Len(s.expired, n)
 	for _, set := range []valueSet{s.byKind, s.byApp, s.byDevice} {
 		r.Empty(set, "sets of values that no live session has")
 	}
-	r.True(s.live.IsEmpty())
+	r.True(s.livePositions.IsEmpty())
 }

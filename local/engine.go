@@ -17,31 +17,31 @@ import (
 // Engine is the embedded engine. It is safe for concurrent use; only one
 // process at a time can have its directory open.
 type Engine struct {
-	opts        Options
-	store       *store
-	parts       []*partition // by the low bits of the user's hash
-	seconds     recency.Seconds
-	outages     outages
-	events      *eventLog
-	kinds       kindTable
-	keys        keyTable
-	visits      visits
-	retries     retryLocks // taken before the lock of a partition
-	erasing     erasing
-	offloaded   offloadedDays
-	figureCache figureCache
-	retention   retention
-	settings    rollcall.Settings
-	announced   time.Duration // silence after which a user is announced offline
-	scratch     sync.Pool     // *beatScratch
+	opts         Options
+	store        *store
+	parts        []*partition // by the low bits of the user's hash
+	seconds      recency.Seconds
+	outages      outages
+	events       *eventLog
+	kinds        kindTable
+	keys         keyTable
+	visits       visits
+	retries      retryLocks // taken before the lock of a partition
+	erasures     erasures
+	offloaded    offloadedDays
+	figureCache  figureCache
+	retention    retention
+	settings     rollcall.Settings
+	offlineAfter time.Duration // silence after which users are announced offline
+	scratch      sync.Pool     // *beatScratch
 
 	ready       atomic.Bool // configured
 	closed      atomic.Bool
-	ticked      atomic.Int64  // time of the latest tick, ms
+	lastTick    atomic.Int64  // time of the latest tick, ms
 	reserveUsed atomic.Bool   // what was heard before the disk was full has been flushed
-	busy        sync.RWMutex  // held for reading by upkeep, for writing by Close
-	flush       sync.Mutex    // one flush at a time
-	swept       atomic.Uint32 // how many partitions ticks have swept
+	closing     sync.RWMutex  // held for reading by upkeep, for writing by Close
+	flushing    sync.Mutex    // held by a flush, a step of trimming, or a rewrite of events
+	sweptParts  atomic.Uint32 // partitions that ticks have swept in all
 }
 
 var _ rollcall.Engine = (*Engine)(nil)
@@ -59,7 +59,7 @@ const (
 	metaPartitions = "partitions"
 	metaEpoch      = "epoch"
 	metaTimezone   = "timezone"
-	metaSecret     = "secret" // what stands for it, not the secret
+	metaSecret     = "secret" // its id, not the secret
 	metaStamp      = "stamp"
 	metaOutages    = "outages"
 	metaTrimmed    = "trimmed"
@@ -67,8 +67,8 @@ const (
 	metaCeiling    = "ceiling"
 )
 
-// Open opens the data in a directory, making it if need be, and rebuilds
-// memory from it.
+// Open opens the data in a directory and rebuilds memory from it. If the directory holds
+// none, it makes new data.
 func Open(dir string, o Options) (*Engine, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -88,10 +88,10 @@ func Open(dir string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// synced is told of each sync of the journal.
+// synced is called after each sync of the journal with the newest durable record.
 func (e *Engine) synced(n uint64) { e.events.synced(n) }
 
-// initMeta reads or makes what is fixed when the data is created.
+// initMeta reads what was fixed when the data was created, or creates it.
 func (e *Engine) initMeta() error {
 	v, ok, err := e.store.get(metaKey(metaFormat))
 	if err != nil {
@@ -122,6 +122,7 @@ func (e *Engine) initMeta() error {
 	return nil
 }
 
+// create fixes the format, the number of partitions and the epoch of new data.
 func (e *Engine) create() error {
 	var epoch [4]byte
 	_, _ = rand.Read(epoch[:]) // never fails
@@ -139,6 +140,7 @@ func (e *Engine) create() error {
 	return e.store.write(b)
 }
 
+// setUp makes the partitions, empty.
 func (e *Engine) setUp(n int, epoch uint32) {
 	e.offloaded.months = coldcache.New(n, e.opts.ColdCacheBytes)
 	e.events = newEventLog(e.store, epoch)
@@ -160,6 +162,8 @@ func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 			Detail: "the data was created with " + string(v) + ", its days cannot be read as days of " + s.Timezone,
 		}
 	}
+
+	// Refuse what would read the data wrongly: a clock far behind, another secret.
 	latest := max(e.latest(0), e.outages.stamp.Load())
 	if err := aheadError(time.UnixMilli(latest), s.Now); err != nil {
 		return err
@@ -175,28 +179,34 @@ func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 			return err
 		}
 	}
+
 	e.settings = s
 	if s.Location != nil {
 		e.visits.zone = s.Location
 	}
-	e.announced = s.Window + s.OfflineGrace
+	e.offlineAfter = s.Window + s.OfflineGrace
 	e.outages.configure(s)
 	e.events.keep = s.EventsCount
+
+	// With new data, or without presence events, whoever is silent by now counts as
+	// announced.
 	for _, p := range e.parts {
-		// New data, or nobody is told: all who fell silent before are known to have.
-		if line := onlineSince(p.clock, e.announced); p.told.place.Sec == 0 || !s.PresenceEvents {
-			p.told.place = recency.Place{Sec: max(p.told.place.Sec, line)}
+		if line := onlineSince(p.clock, e.offlineAfter); p.announcements.place.Sec == 0 || !s.PresenceEvents {
+			p.announcements.place = recency.Place{Sec: max(p.announcements.place.Sec, line)}
 		}
 	}
 	e.ready.Store(true)
-	if e.erasing.begun.Load() != nil && e.store.writable() == nil { // else the first tick that can
+
+	// An erasure that a crash cut short goes on before any command. If the store cannot
+	// be written, the first tick that can takes it up.
+	if e.erasures.current.Load() != nil && e.store.writable() == nil {
 		return e.finishErasures(ctx, s.Now)
 	}
 	return nil
 }
 
-// aheadError refuses data that knows a time more than a day later than now, and
-// says what sets it right.
+// aheadError refuses data with a time more than a day later than now, and says what sets
+// it right.
 func aheadError(latest, now time.Time) error {
 	err := rollcall.CheckAhead(latest, now)
 	if own := new(rollcall.Error); errors.As(err, &own) {
@@ -205,8 +215,8 @@ func aheadError(latest, now time.Time) error {
 	return err
 }
 
-// open returns an error unless the engine can be read.
-func (e *Engine) open() error {
+// readable returns an error unless the engine is open and configured.
+func (e *Engine) readable() error {
 	switch {
 	case e.closed.Load():
 		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
@@ -217,25 +227,25 @@ func (e *Engine) open() error {
 	}
 }
 
-// enter begins every command that takes the time.
+// enter begins every command that takes the time. The command is a sign of life.
 func (e *Engine) enter(now time.Time) (int64, error) {
 	ms := now.UnixMilli()
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return ms, err
 	}
-	e.outages.note(ms, e.store.writable() != nil)
+	e.outages.signOfLife(ms, e.store.writable() != nil)
 	return ms, nil
 }
 
-// writes returns an error unless the engine can be read and written.
-func (e *Engine) writes() error {
-	if err := e.open(); err != nil {
+// writable returns an error unless the engine takes changes.
+func (e *Engine) writable() error {
+	if err := e.readable(); err != nil {
 		return err
 	}
 	return e.store.writable()
 }
 
-// zone is the zone of the civil day.
+// zone returns the time zone of civil days.
 func (e *Engine) zone() *time.Location {
 	if e.settings.Location == nil {
 		return time.UTC
@@ -256,7 +266,7 @@ func (e *Engine) partitionOf(user string) *partition {
 	return e.parts[rollcall.HashUser(user)&uint64(len(e.parts)-1)]
 }
 
-// rlockAll stops all change: what is read then holds at one instant.
+// rlockAll locks all partitions for reading. What is read then is of one instant.
 func (e *Engine) rlockAll() {
 	for _, p := range e.parts {
 		p.mu.RLock()
@@ -271,13 +281,15 @@ func (e *Engine) runlockAll() {
 
 // Close implements [rollcall.Engine].
 func (e *Engine) Close() error {
-	e.busy.Lock()
-	defer e.busy.Unlock()
+	e.closing.Lock()
+	defer e.closing.Unlock()
 	if e.closed.Swap(true) {
 		return nil
 	}
+
+	// What was acknowledged before the disk filled goes into the space kept free.
 	var err error
-	e.store.guard.off.Store(true) // what was acknowledged before the disk filled goes into the space kept free
+	e.store.guard.off.Store(true)
 	e.store.allow()
 	if e.store.writable() == nil {
 		err = e.flushAll()
@@ -286,15 +298,27 @@ func (e *Engine) Close() error {
 	return errors.Join(err, e.store.close())
 }
 
-// Tail implements [rollcall.Events].
-func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
-	if err := e.open(); err != nil {
-		return nil, err
+// sameSecret refuses another secret than the one the data was made with: bans, cursors and
+// retry keys hold under one secret only. An id of "" is a secret of this process alone,
+// which is neither compared nor stored.
+func (e *Engine) sameSecret(id string) error {
+	if id == "" {
+		return nil
 	}
-	return e.events.tail(ctx, after, max(1, limit), v)
-}
-
-// LastEvent implements [rollcall.Events].
-func (e *Engine) LastEvent(context.Context) (rollcall.EventID, error) {
-	return e.events.last(), e.open()
+	stands, ok, err := e.store.get(metaKey(metaSecret))
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		if err := e.store.put(metaKey(metaSecret), []byte(id)); err != nil {
+			return err
+		}
+		return e.store.syncAll()
+	case string(stands) != id:
+		return &rollcall.Error{
+			Code: rollcall.CodeConflict, Field: "secret",
+			Detail: "is another one than that which the data was made with: put the right one back",
+		}
+	}
+	return nil
 }

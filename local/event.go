@@ -11,8 +11,8 @@ import (
 // may see it.
 type event struct {
 	rollcall.Event
-	seq uint64
-	aud enginekit.Audience
+	seq      uint64
+	audience enginekit.Audience
 }
 
 // family is the log the event is kept in.
@@ -25,7 +25,7 @@ func (e *event) family() int {
 
 func encodeEvent(e event) []byte {
 	w := writer{make([]byte, 0, 48)}
-	w.u8(eventHead(e.Type, e.aud))
+	w.u8(eventHead(e.Type, e.audience))
 	w.int(e.At.UnixMilli())
 	w.string(e.User)
 	if e.Session.IsZero() {
@@ -49,7 +49,7 @@ func eventHead(typ rollcall.EventType, aud enginekit.Audience) byte {
 func decodeEvent(b []byte) (event, error) {
 	r := reader{b: b}
 	head := r.u8()
-	e := event{aud: enginekit.Audience(head & 3)}
+	e := event{audience: enginekit.Audience(head & 3)}
 	var ok bool
 	if e.Type, ok = enginekit.EventTypeOf(head >> 2); !ok {
 		return e, errDamaged

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -13,78 +12,78 @@ import (
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
-// Announcing who comes and goes.
+// Announcing who comes online and goes offline.
 //
-// A bit for each number says whether the user has been announced online. Who is
-// heard while it is not set comes online; whose bit is set goes offline when the
-// window has passed since their last second, when they are kicked, or, having
-// logged out, when the leave grace is over. An event carries the instant the
-// change happened at, whenever it comes to be told; the events of a user are
-// told in that order, those of their sessions among them: whatever appends an
-// event about a user first appends what is overdue of them (replayJournal).
+// Each change must be told exactly once, also across a crash, although beats are not
+// written one by one and nobody acts when a user falls silent.
 //
-// A command's events are in its batch. Those of beats and touches wait in
-// memory for the flush that stores the beats themselves, in the same batch; so a
-// crash loses both or neither. A command about a user whose event waits takes
-// it along, with a record of their sign of life (tabHeard), which the next flush
-// replaces. The going of silent users is told in steps, each with how far it got
-// (tabSilent, tabQuiet) in its batch.
+// A bit for each number says whether the user has been announced online. A user who
+// is heard while the bit is not set comes online. A user whose bit is set goes offline
+//   - when the window has passed since they were last heard (announceOffline),
+//   - when they are kicked or banned,
+//   - after a logout, when the leave grace is over (announceLogouts).
 //
-// Opening finds: online are those seen since the line of tabSilent who are not
-// gone, but for those named in tabQuiet as told already; and who logged out and
-// whose grace is in tabGone.
-type announcing struct {
-	online  bitset        // announced online, and not offline since
-	stored  uint32        // place.Sec in the store
-	place   recency.Place // users last seen before it have been announced offline
-	parts   uint32        // records of tabQuiet so far
-	leaving endHeap       // by number: when who logged out is to be announced offline
+// Invariants:
+//   - An event carries the instant of the change, whenever it is told.
+//   - The events of a user are told in that order, those of the user's sessions among
+//     them. So whatever appends an event about a user first appends what is overdue of
+//     that user (appendOverdue).
+//   - An event is in the same batch as what proves it: the command, the beats, or how
+//     far silence has been announced.
+//
+// Where the events go:
+//   - Those of a command go into its batch.
+//   - Those of beats and touches wait in memory for the flush that stores the beats.
+//   - A command about a user takes the user's waiting events along, with the latest
+//     sign of life (tabHeard). The next flush stores that as a beat, and removes the
+//     record.
+//   - Those of silent users go into a batch of a sweep, with the second up to which all
+//     have been announced (tabSilent), and who has been of that second (tabQuiet).
+//
+// | crash after | what opening finds |
+// | --- | --- |
+// | a beat | neither the beat nor its event |
+// | a flush, or a command that took a waiting event along | both |
+// | a step of silence | the rest of the silent users, who are announced then |
+//
+// Opening takes for online: users last seen since the second of tabSilent who are not
+// gone and not in tabQuiet, and users whose leave grace is in tabGone.
+type announcements struct {
+	online       bitset        // announced online, and not offline since
+	storedSec    uint32        // the second of place that the store has
+	place        recency.Place // all users last seen before it have been announced offline
+	quietRecords uint32        // records of tabQuiet so far
+	logoutGraces deadlineHeap  // by number: when a logged out user is to be announced offline
 
-	waiting []waitingEvent // for the next flush
-	has     bitset         // numbers of which an event waits
-	heard   []uint32       // numbers with a record of tabHeard
+	waiting      []waitingEvent // for the next flush
+	waits        bitset         // numbers that have a waiting event
+	heardRecords []uint32       // numbers with a record of tabHeard
 }
 
 // waitingEvent is a presence event that waits for the next flush.
 type waitingEvent struct {
-	at      int64
-	n       uint32
-	offline bool
-	aud     enginekit.Audience
+	at       int64
+	n        uint32
+	offline  bool
+	audience enginekit.Audience
 }
 
-// maxWaiting events of a partition wait at most; then it is flushed early.
+// maxWaiting bounds the events of a partition that wait. At that number the partition
+// is flushed at once.
 const maxWaiting = 4096
 
-// silenceStep bounds the log entries that one step looks at for users who fell
-// silent.
-const silenceStep = 256
-
-// offlineBefore returns when a user last seen in a second goes offline by silence.
-func (p *partition) offlineBefore(last uint32) int64 {
-	return p.eng.outages.effectiveDeadline((int64(last) + int64(p.eng.announced/time.Second) + 1) * 1000)
-}
-
-// offlineAt returns when a user who was announced online goes offline unless they
-// are heard: last is when they were last seen.
-func (p *partition) offlineAt(n, last uint32) int64 {
-	if due, ok := p.told.leaving.of(n); ok {
-		return due
-	}
-	return p.offlineBefore(last)
-}
-
-// announceOnline is told of a sign of life outside of a command with a batch of its own,
-// by users who may have been offline. prev is when they were seen before, 0 for
-// never.
+// announceOnline queues the events of a beat or touch by a user who may have been
+// offline. prev is the second in which they were seen before, 0 for never.
 func (p *partition) announceOnline(now int64, n, prev uint32) {
-	t := &p.told
+	t := &p.announcements
 	if t.online.has(n) {
 		at := p.offlineAt(n, prev)
-		t.leaving.remove(n)
+		t.logoutGraces.remove(n)
 		if at > now {
-			return // they logged out, and are back in time
+			return // they logged out, and are back within the grace
 		}
+
+		// They went offline before this beat, and no sweep has told it yet.
 		p.queueEvent(waitingEvent{at: at, n: n, offline: true})
 	}
 	t.online.add(n)
@@ -92,315 +91,209 @@ func (p *partition) announceOnline(now int64, n, prev uint32) {
 }
 
 func (p *partition) queueEvent(e waitingEvent) {
-	e.aud = p.audience(e.n)
-	p.told.waiting = append(p.told.waiting, e)
-	p.told.has.add(e.n)
+	e.audience = p.audienceOf(e.n)
+	p.announcements.waiting = append(p.announcements.waiting, e)
+	p.announcements.waits.add(e.n)
 }
 
-// audience says who is told of a user's coming and going.
-func (p *partition) audience(n uint32) enginekit.Audience {
+// audienceOf says who is told that a user comes and goes.
+func (p *partition) audienceOf(n uint32) enginekit.Audience {
 	if p.users.invisible.Contains(n) {
 		return enginekit.ForAdmin
 	}
 	return enginekit.ForAll
 }
 
-// event makes the event of one that waited.
-func (p *partition) event(w waitingEvent) event {
+// eventOf makes an event for the log.
+func (p *partition) eventOf(w waitingEvent) event {
 	typ := rollcall.UserOnline
 	if w.offline {
 		typ = rollcall.UserOffline
 	}
-	return event{Event: rollcall.Event{Type: typ, At: enginekit.TimeOf(w.at), User: p.dir.ID(w.n)}, aud: w.aud}
+	return event{Event: rollcall.Event{Type: typ, At: enginekit.TimeOf(w.at), User: p.dir.ID(w.n)}, audience: w.audience}
 }
 
-// presence appends a change of a user to the unit.
-func (u *tx) presence(n uint32, at int64, offline bool) {
-	if !u.p.eng.settings.PresenceEvents {
+// appendPresence appends that a user comes online or goes offline.
+func (tx *tx) appendPresence(n uint32, at int64, offline bool) {
+	if !tx.p.eng.settings.PresenceEvents {
 		return
 	}
-	e := waitingEvent{at: at, n: n, offline: offline, aud: u.p.audience(n)}
-	u.events = append(u.events, u.p.event(e))
-	u.changes = append(u.changes, e)
+	e := waitingEvent{at: at, n: n, offline: offline, audience: tx.p.audienceOf(n)}
+	tx.events = append(tx.events, tx.p.eventOf(e))
+	tx.presenceChanges = append(tx.presenceChanges, e)
 }
 
-// appendOverdue appends what has happened to a user and was not told yet: what waits,
-// sessions that reached their deadline, silence. It returns whether the user is
-// announced online then. What it found of sessions is removed by reaped, once
-// the unit has been applied and memory changed.
-func (u *tx) appendOverdue(n uint32, now int64) (online bool, err error) {
-	p, from := u.p, len(u.events)
-	if err := u.takeWaiting(n); err != nil {
+// appendOverdue appends what has happened to a user and was not told yet: waiting
+// events, ends of sessions past their deadline, silence. It returns whether the user
+// is announced online after that. Once the transaction has been applied, the caller
+// calls removeOverdue for the sessions.
+func (tx *tx) appendOverdue(n uint32, now int64) (online bool, err error) {
+	p, from := tx.p, len(tx.events)
+	if err := tx.takeWaiting(n); err != nil {
 		return false, err
 	}
+
+	// Sessions past their deadline, each once, even if the command asks again.
 	s := &p.sessions
 	s.eachOverdue(n, now, func(slot uint32) {
-		if slices.Contains(u.overdue, slot) {
+		if slices.Contains(tx.overdue, slot) {
 			return
 		}
 		at, cause := s.deadline(slot)
-		session := s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
-		err = cmp.Or(err, u.end(&session, s.token.Get(slot)))
-		u.overdue = append(u.overdue, slot)
+		session := s.endedSession(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
+		err = cmp.Or(err, tx.appendEnd(&session, s.token.Get(slot)))
+		tx.overdue = append(tx.overdue, slot)
 	})
-	if online = p.told.online.has(n) && !u.announces(n); online {
+
+	// Silence, or the end of the grace after a logout. The record of the grace is
+	// replaced, so that a crash does not tell it again.
+	if online = p.announcements.online.has(n) && !tx.announces(n); online {
 		if at := p.offlineAt(n, p.presence.seen.Last(n)); at <= now {
-			u.presence(n, at, true)
+			tx.appendPresence(n, at, true)
 			online = false
-			if _, leaving := p.told.leaving.of(n); leaving { // told now, and not again after a crash
-				err = cmp.Or(err, u.batch.Set(goneKey(p.index, n), nil, nil))
+			if _, leaving := p.announcements.logoutGraces.of(n); leaving {
+				err = cmp.Or(err, tx.batch.Set(goneKey(p.index, n), nil, nil))
 			}
 		}
 	}
-	slices.SortStableFunc(u.events[from:], func(a, b event) int { return a.At.Compare(b.At) })
+
+	// These were found by kind; readers get them in the order of time.
+	slices.SortStableFunc(tx.events[from:], func(a, b event) int { return a.At.Compare(b.At) })
 	return online, err
 }
 
-// announces reports whether the unit has a change of a user.
-func (u *tx) announces(n uint32) bool {
-	return slices.ContainsFunc(u.changes, func(c waitingEvent) bool { return c.n == n })
+// announces reports whether the transaction tells of a user coming or going.
+func (tx *tx) announces(n uint32) bool {
+	return slices.ContainsFunc(tx.presenceChanges, func(c waitingEvent) bool { return c.n == n })
 }
 
-// takeWaiting takes a user's events that wait along with the unit.
-func (u *tx) takeWaiting(n uint32) error {
-	p := u.p
-	if !p.told.has.has(n) || slices.Contains(u.taken, n) {
+// takeWaiting takes a user's waiting events along, and stores what proves them: the
+// user's id and latest sign of life.
+func (tx *tx) takeWaiting(n uint32) error {
+	p := tx.p
+	if !p.announcements.waits.has(n) || slices.Contains(tx.takenUsers, n) {
 		return nil
 	}
-	for _, w := range p.told.waiting {
+	for _, w := range p.announcements.waiting {
 		if w.n == n {
-			u.events = append(u.events, p.event(w))
+			tx.events = append(tx.events, p.eventOf(w))
 		}
 	}
-	u.taken = append(u.taken, n)
+	tx.takenUsers = append(tx.takenUsers, n)
 	if !p.onDisk.has(n) {
-		if err := u.batch.Set(idKey(p.index, n), []byte(p.dir.ID(n)), nil); err != nil {
+		if err := tx.batch.Set(idKey(p.index, n), []byte(p.dir.ID(n)), nil); err != nil {
 			return err
 		}
 	}
-	if err := p.unforget(u.batch, n); err != nil {
+	if err := p.unforget(tx.batch, n); err != nil {
 		return err
 	}
-	// What waits ends with their coming: who had gone is back, and stays so if the
-	// flush that would take the mark away is lost.
-	if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil {
+
+	// The last waiting event is that the user came online. If they were gone, they are
+	// back, even if a crash loses the flush that would say so.
+	if err := tx.batch.Delete(goneKey(p.index, n), nil); err != nil {
 		return err
 	}
 	last := p.presence.seen.Last(n)
-	return u.batch.Set(heardKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil)
+	return tx.batch.Set(heardKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil)
 }
 
-// announcementsApplied is called when a unit has been applied: it notes what it told.
-func (p *partition) announcementsApplied(u *tx) {
-	t := &p.told
-	for _, n := range u.taken {
+// announcementsApplied notes in memory what an applied transaction has announced.
+func (p *partition) announcementsApplied(tx *tx) {
+	t := &p.announcements
+	for _, n := range tx.takenUsers {
 		t.waiting = slices.DeleteFunc(t.waiting, func(w waitingEvent) bool { return w.n == n })
-		t.has.remove(n)
-		t.heard = append(t.heard, n)
+		t.waits.remove(n)
+		t.heardRecords = append(t.heardRecords, n)
 		p.onDisk.add(n)
 	}
-	for _, c := range u.changes {
-		t.leaving.remove(c.n)
+	for _, c := range tx.presenceChanges {
+		t.logoutGraces.remove(c.n)
 		if c.offline {
 			t.online.remove(c.n)
 		} else {
 			t.online.add(c.n)
 		}
 	}
-	u.taken, u.changes = nil, nil
+	tx.takenUsers, tx.presenceChanges = nil, nil
 }
 
-// removeOverdue removes the sessions that replayJournal found past their deadline.
-func (p *partition) removeOverdue(u *tx) {
-	if len(u.overdue) == 0 {
+// removeOverdue removes the sessions that appendOverdue found past their deadline. It
+// is called once the transaction has been applied.
+func (p *partition) removeOverdue(tx *tx) {
+	if len(tx.overdue) == 0 {
 		return
 	}
 	s := &p.sessions
-	s.dead = slices.DeleteFunc(s.dead, func(slot uint32) bool { return slices.Contains(u.overdue, slot) })
-	for _, slot := range u.overdue {
+	s.expired = slices.DeleteFunc(s.expired, func(slot uint32) bool { return slices.Contains(tx.overdue, slot) })
+	for _, slot := range tx.overdue {
 		if at, cause := s.deadline(slot); cause == rollcall.CauseExpired {
 			p.eng.outages.noteExpiry(at)
 		}
 		s.remove(slot)
 	}
-	u.overdue = nil
+	tx.overdue = nil
 }
 
-// goneUser is how a user who loses their last session goes offline.
-type goneUser struct {
-	n     uint32
-	leave int64 // who logged out is announced offline then; 0 for at once, or not at all
-}
-
-// announceGone appends that a user who is gone goes offline, at once or, after a
-// logout, later.
-func (u *tx) announceGone(n uint32, now int64, logout bool) (goneUser, error) {
-	d := goneUser{n: n}
-	online, err := u.appendOverdue(n, now)
-	if grace := ms(u.p.eng.settings.LeaveGrace); online && logout && grace > 0 {
-		d.leave = min(now+grace, u.p.offlineAt(n, u.p.presence.seen.Last(n)))
-	} else if online {
-		u.presence(n, now, true)
-	}
-	return d, cmp.Or(err, u.batch.Set(goneKey(u.p.index, n), goneRecord(d.leave), nil))
-}
-
-// goneRecord is the record of a user who is gone: when that is to be announced,
-// if it has not been.
-func goneRecord(leave int64) []byte {
-	if leave == 0 {
-		return nil
-	}
-	return binary.BigEndian.AppendUint64(nil, uint64(leave))
-}
-
-// announceOffline tells, in a step, of users who went offline by an instant: who
-// logged out, and whose window has passed. It reports whether there are more.
-func (p *partition) announceOffline(u *tx, now, until int64) (more bool, err error) {
-	t := &p.told
-	if more, err = p.announceLogouts(u, until); more || err != nil {
-		return more, err
-	}
-	line := onlineSince(p.eng.outages.effectiveNow(now), p.eng.announced)
-	if until < now {
-		line = min(line, onlineSince(until, p.eng.announced))
-	}
-	if line <= t.place.Sec {
-		return false, nil
-	}
-	var quiet []uint32 // of the second the step ends in
-	sec := uint32(0)
-	place, more := p.presence.seen.Walk(t.place, line, silenceStep, func(at, n uint32) {
-		if at != sec {
-			sec, quiet = at, quiet[:0]
-		}
-		if t.online.has(n) {
-			t.online.remove(n) // at once: the log may name them twice
-			err = cmp.Or(err, u.takeWaiting(n))
-			u.presence(n, p.offlineBefore(at), true)
-			quiet = append(quiet, n)
-		}
-	})
-	u.place = &place
-	if len(u.changes) == 0 {
-		return more, err
-	}
-	return more, cmp.Or(err, p.putPlace(u.batch, place, sec, quiet))
-}
-
-// putPlace stores how far silence has been told: all before a second, and of
-// that second some numbers.
-func (p *partition) putPlace(b *pebble.Batch, place recency.Place, sec uint32, quiet []uint32) error {
-	err := b.Set(silentKey(p.index), binary.BigEndian.AppendUint32(nil, place.Sec), nil)
-	if err == nil && p.told.parts > 0 {
-		err = b.DeleteRange(quietKey(p.index, 0, 0), quietKey(p.index, place.Sec, 0), nil)
-	}
-	if err == nil && sec == place.Sec && len(quiet) > 0 {
-		slices.Sort(quiet)
-		p.told.parts++
-		err = b.Set(quietKey(p.index, sec, p.told.parts), beatRecord(quiet), nil)
-	}
-	return err
-}
-
-// announceLogouts tells of users who logged out and were not heard since.
-func (p *partition) announceLogouts(u *tx, until int64) (more bool, err error) {
-	for range silenceStep {
-		next, ok := p.told.leaving.first()
-		if !ok || next.at > until {
-			return false, err
-		}
-		// Taken out here, and put back if the unit is not applied.
-		p.told.leaving.remove(next.of)
-		u.left = append(u.left, next)
-		err = cmp.Or(err, u.takeWaiting(next.of), u.batch.Set(goneKey(p.index, next.of), nil, nil))
-		u.presence(next.of, next.at, true)
-		p.mayRelease(next.of)
-	}
-	return true, err
-}
-
-// undoAnnouncements takes back what announceOffline did, when its unit cannot be applied.
-func (p *partition) undoAnnouncements(u *tx) {
-	for _, l := range u.left {
-		p.told.leaving.set(l.of, l.at)
-	}
-	for _, c := range u.changes {
-		p.told.online.add(c.n)
-	}
-}
-
-// nextSilence returns when the next user may go offline; false for nobody.
-func (p *partition) nextSilence() (int64, bool) {
-	if !p.eng.settings.PresenceEvents {
-		return 0, false
-	}
-	next, ok := p.told.leaving.first()
-	at := next.at
-	if sec, any := p.presence.seen.AtOrAfter(p.told.place.Sec); any {
-		if silent := p.offlineBefore(sec); !ok || silent < at {
-			at, ok = silent, true
-		}
-	}
-	return at, ok
-}
-
-// flushAnnounced puts what waits, and how far silence has been told, into the
-// batch of a flush.
+// flushAnnounced puts the waiting events, and how far silence has been announced, into
+// the batch of a flush. It returns the number of the first event.
 func (p *partition) flushAnnounced(b *pebble.Batch) (first uint64, err error) {
-	t := &p.told
-	for _, n := range t.heard {
+	t := &p.announcements
+	for _, n := range t.heardRecords {
 		if err := b.Delete(heardKey(p.index, n), nil); err != nil {
 			return 0, err
 		}
 	}
-	if t.place.Sec > p.told.stored {
+	if t.place.Sec > p.announcements.storedSec {
 		if err := b.Set(silentKey(p.index), binary.BigEndian.AppendUint32(nil, t.place.Sec), nil); err != nil {
 			return 0, err
 		}
 	}
 	events := make([]event, len(t.waiting))
 	for i, w := range t.waiting {
-		events[i] = p.event(w)
+		events[i] = p.eventOf(w)
 	}
 	return p.eng.events.append(b, events)
 }
 
-// flushedAnnounced is called once that batch has been applied.
+// flushedAnnounced is called once the batch of flushAnnounced has been applied.
 func (p *partition) flushedAnnounced() {
-	t := &p.told
+	t := &p.announcements
 	for _, w := range t.waiting {
-		t.has.remove(w.n)
+		t.waits.remove(w.n)
 	}
-	t.waiting, t.heard = t.waiting[:0], t.heard[:0]
-	p.told.stored = t.place.Sec
+	t.waiting, t.heardRecords = t.waiting[:0], t.heardRecords[:0]
+	p.announcements.storedSec = t.place.Sec
 }
 
-// holds reports whether something of a number is still to be told.
-func (t *announcing) holds(n uint32) bool {
-	_, leaving := t.leaving.of(n)
-	return leaving || t.has.has(n)
+// pending reports whether something about a number is still to be told.
+func (t *announcements) pending(n uint32) bool {
+	_, leaving := t.logoutGraces.of(n)
+	return leaving || t.waits.has(n)
 }
 
-// bytes is the memory held.
-func (t *announcing) bytes() int {
-	return 24*cap(t.waiting) + t.online.words.Bytes() + t.has.words.Bytes() + t.leaving.bytes()
+// bytes returns the memory held.
+func (t *announcements) bytes() int {
+	return 24*cap(t.waiting) + t.online.words.Bytes() + t.waits.words.Bytes() + t.logoutGraces.bytes()
 }
 
-// forgetTold makes a number that is about to be another's as new.
-func (p *partition) forgetTold(n uint32) {
-	t := &p.told
+// forgetAnnouncements forgets what was announced of a number that is freed.
+func (p *partition) forgetAnnouncements(n uint32) {
+	t := &p.announcements
 	t.online.remove(n)
-	t.leaving.remove(n)
-	if t.has.has(n) {
+	t.logoutGraces.remove(n)
+	if t.waits.has(n) {
 		t.waiting = slices.DeleteFunc(t.waiting, func(w waitingEvent) bool { return w.n == n })
-		t.has.remove(n)
+		t.waits.remove(n)
 	}
 }
 
-// loadTold finds out who has been announced online; see announcing.
-func (p *partition) loadTold() error {
-	t := &p.told
+// loadAnnouncements finds out on opening who has been announced online, as the head of
+// this file says.
+func (p *partition) loadAnnouncements() error {
+	t := &p.announcements
+
+	// Up to where silence was announced: who was seen since is online, unless gone.
 	v, ok, err := p.eng.store.get(silentKey(p.index))
 	if err != nil {
 		return err
@@ -410,18 +303,20 @@ func (p *partition) loadTold() error {
 	}
 	if ok {
 		t.place.Sec = binary.BigEndian.Uint32(v)
-		p.told.stored = t.place.Sec
+		p.announcements.storedSec = t.place.Sec
 	}
 	for n := range p.dir.Limit() {
 		if last := p.presence.seen.Last(n); last != 0 && last >= t.place.Sec && !p.presence.seen.Hidden(n) {
 			t.online.add(n)
 		}
 	}
+
+	// Of the second in which the last step ended, some were announced offline.
 	err = p.scan(tabQuiet, func(k, v []byte) error {
 		if len(k) != 10 {
 			return damaged("silent users", k, errDamaged)
 		}
-		t.parts = max(t.parts, binary.BigEndian.Uint32(k[6:]))
+		t.quietRecords = max(t.quietRecords, binary.BigEndian.Uint32(k[6:]))
 		n := uint32(0)
 		for r := (reader{b: v}); len(r.b) > 0; {
 			if n += uint32(r.uint()); r.err != nil {
@@ -436,10 +331,12 @@ func (p *partition) loadTold() error {
 	if err != nil {
 		return err
 	}
+
+	// A logged out user whose grace is not over is still announced online.
 	return p.scan(tabGone, func(k, v []byte) error {
 		if n := number24(k); len(v) == 8 && p.dir.Has(n) && !p.loggedInSince(n) {
 			t.online.add(n)
-			t.leaving.set(n, int64(binary.BigEndian.Uint64(v)))
+			t.logoutGraces.set(n, int64(binary.BigEndian.Uint64(v)))
 		}
 		return nil
 	})

@@ -15,7 +15,8 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// The two families of events, each bounded by itself, under one sequence.
+// The two families of events. They share one sequence of numbers, and each has its own
+// table and its own bound of events kept.
 const (
 	sessionFamily = iota
 	presenceFamily
@@ -23,25 +24,26 @@ const (
 
 var familyTables = [2]byte{sessionFamily: tabEvent, presenceFamily: tabPresEvent}
 
-// eventLog is the log of both families. Session events are stored with the
-// command that causes them, and so are presence events of commands; those of
-// beats wait for the next flush, see announcing. All take their sequence numbers
-// when they are stored. An event is delivered only once it and
-// every event before it is durable.
+// eventLog is the log of both families. An event gets its number when it is stored: with
+// the command that causes it, or, if a beat does, with the next flush (announcements).
+//
+// A reader gets an event only once it and every earlier one are durable. So the log
+// knows which changes are in flight: numbered, and not yet durable. A number that was
+// delivered is never given to another event, also after a crash.
 type eventLog struct {
 	store *store
 	epoch uint32 // of this store: ids of another one are told apart
 	keep  int    // events of each family
 
-	mu       sync.Mutex
-	seq      uint64   // last event
-	inFlight []flight // changes with events that are not durable yet, ascending
-	durable  uint64   // newest durable record of the journal
-	done     uint64   // every event up to here is durable
-	news     chan struct{}
-	closed   bool
-	trimmed  [2]uint64 // newest event no longer kept, by family
-	count    [2]int    // events kept, by family
+	mu            sync.Mutex
+	seq           uint64        // last event
+	inFlight      []flight      // changes with events that are not durable yet, ascending
+	durableRecord uint64        // newest durable record of the journal
+	durableTo     uint64        // every event up to here is durable
+	arrivals      chan struct{} // closed when durableTo rises, and made anew
+	closed        bool
+	trimmedTo     [2]uint64 // newest event no longer kept, by family
+	keptCounts    [2]int    // events kept, by family
 }
 
 // flight is a change with events on its way to the disk.
@@ -50,35 +52,35 @@ type flight struct {
 	record uint64 // of the journal, 0 until the change is in the tables
 }
 
-// dropped is the record of a change that was not made: the numbers of its events
-// are left out.
-const dropped = 1
+// abandoned stands for the record of a change that was not made. It counts as durable, and
+// the numbers of its events are left out.
+const abandoned = 1
 
 func newEventLog(s *store, epoch uint32) *eventLog {
-	return &eventLog{store: s, epoch: epoch, news: make(chan struct{}), durable: s.journal.Durable()}
+	return &eventLog{store: s, epoch: epoch, arrivals: make(chan struct{}), durableRecord: s.journal.Durable()}
 }
 
-// take reserves a sequence number for each of some events and returns the
-// first. applied or drop must follow.
-func (l *eventLog) take(events []event) uint64 {
+// reserve gives numbers to events and returns the first. The caller calls applied or
+// abandon with it afterwards.
+func (l *eventLog) reserve(events []event) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := l.seq + 1
 	l.seq += uint64(len(events))
 	for i := range events {
-		l.count[events[i].family()]++
+		l.keptCounts[events[i].family()]++
 	}
 	l.inFlight = append(l.inFlight, flight{first: first})
 	return first
 }
 
-// append adds events to a batch about to be applied and returns the first.
-// Presence events that follow each other share a record.
+// append puts events into a batch that is about to be applied, and returns the number
+// of the first. Presence events that follow each other share a record.
 func (l *eventLog) append(b *pebble.Batch, events []event) (first uint64, err error) {
 	if len(events) == 0 {
 		return 0, nil
 	}
-	first = l.take(events)
+	first = l.reserve(events)
 	for i := 0; i < len(events) && err == nil; {
 		seq := first + uint64(i)
 		if events[i].family() == sessionFamily {
@@ -95,8 +97,8 @@ func (l *eventLog) append(b *pebble.Batch, events []event) (first uint64, err er
 	return first, err
 }
 
-// applied says that the change whose events begin with first is in the tables,
-// and which record of the journal has it.
+// applied notes that the change whose events begin with first is in the tables, and
+// under which record it is in the journal.
 func (l *eventLog) applied(first, record uint64) {
 	if first == 0 {
 		return
@@ -106,39 +108,39 @@ func (l *eventLog) applied(first, record uint64) {
 	i, _ := slices.BinarySearchFunc(l.inFlight, first, func(f flight, first uint64) int { return cmp.Compare(f.first, first) })
 	l.inFlight[i].record = record
 	if l.store.o.InMemory { // nothing is ever more durable than this
-		l.durable = max(l.durable, record)
+		l.durableRecord = max(l.durableRecord, record)
 	}
 	if i == 0 {
-		l.land()
+		l.advance()
 	}
 }
 
-// drop says that the change whose events begin with first was not made. Its
-// numbers are not used again.
-func (l *eventLog) drop(first uint64) { l.applied(first, dropped) }
+// abandon notes that the change whose events begin with first was not made. Its numbers
+// are not used again.
+func (l *eventLog) abandon(first uint64) { l.applied(first, abandoned) }
 
-// synced says that every record up to n is durable.
+// synced notes that every record of the journal up to n is durable.
 func (l *eventLog) synced(n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.durable = max(l.durable, n)
-	l.land()
+	l.durableRecord = max(l.durableRecord, n)
+	l.advance()
 }
 
-// land lets the events be tailed that are durable, and in the tables, with all
-// before them.
-func (l *eventLog) land() {
+// advance raises done past the changes that are durable and in the tables, up to the
+// first that is not, and wakes the readers.
+func (l *eventLog) advance() {
 	n := 0
-	for n < len(l.inFlight) && l.inFlight[n].record != 0 && l.inFlight[n].record <= l.durable {
+	for n < len(l.inFlight) && l.inFlight[n].record != 0 && l.inFlight[n].record <= l.durableRecord {
 		n++
 	}
 	if n == 0 {
 		return
 	}
 	if l.inFlight = l.inFlight[n:]; len(l.inFlight) > 0 {
-		l.done = l.inFlight[0].first - 1
+		l.durableTo = l.inFlight[0].first - 1
 	} else {
-		l.inFlight, l.done = nil, l.seq
+		l.inFlight, l.durableTo = nil, l.seq
 	}
 	l.wake()
 }
@@ -152,11 +154,11 @@ func (l *eventLog) close() {
 }
 
 func (l *eventLog) wake() {
-	close(l.news)
-	l.news = make(chan struct{})
+	close(l.arrivals)
+	l.arrivals = make(chan struct{})
 }
 
-// load finds out what is kept.
+// load finds out on opening which events are kept.
 func (l *eventLog) load(ctx context.Context) error {
 	v, ok, err := l.store.get(metaKey(metaTrimmed))
 	if err != nil {
@@ -164,12 +166,12 @@ func (l *eventLog) load(ctx context.Context) error {
 	}
 	if ok {
 		r := reader{b: v}
-		l.trimmed = [2]uint64{r.uint(), r.uint()}
+		l.trimmedTo = [2]uint64{r.uint(), r.uint()}
 		if err := r.done(); err != nil {
 			return damaged("event position", metaKey(metaTrimmed), err)
 		}
 	}
-	l.seq = max(l.trimmed[0], l.trimmed[1])
+	l.seq = max(l.trimmedTo[0], l.trimmedTo[1])
 	for family, table := range familyTables {
 		err := l.store.scan(ctx, newKey(table, 1), func(k, v []byte) error {
 			events, err := decodeEvents(family, k, v)
@@ -177,14 +179,14 @@ func (l *eventLog) load(ctx context.Context) error {
 				return err
 			}
 			l.seq = max(l.seq, events[len(events)-1].seq)
-			l.count[family] += len(events)
+			l.keptCounts[family] += len(events)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	l.done = l.seq
+	l.durableTo = l.seq
 	return nil
 }
 
@@ -192,12 +194,13 @@ func (l *eventLog) load(ctx context.Context) error {
 // at.
 const redactStep = 1000
 
-// redact takes a user out of events of a family from a key on, in a batch. If it
-// stops before the last the user can be in, it lowers next to where.
+// redact puts events of a family, without the name of an erased user, into a batch. It
+// looks at redactStep records from a key on. If there are more that may name the user,
+// it lowers next to the first of them.
 func (l *eventLog) redact(b *pebble.Batch, x erasure, from key, family int, next *uint64) error {
 	n := 0
 	id := []byte(x.user)
-	err := l.store.scanRange(uninterrupted{}, from, newKey(from[0], 9).u64(x.last+1), func(k, v []byte) error {
+	err := l.store.scanRange(uninterrupted(), from, newKey(from[0], 9).u64(x.lastEvent+1), func(k, v []byte) error {
 		if n++; n > redactStep {
 			*next = min(*next, binary.BigEndian.Uint64(k[1:]))
 			return errStop
@@ -228,14 +231,14 @@ func (l *eventLog) redact(b *pebble.Batch, x erasure, from key, family int, next
 	return err
 }
 
-// newest returns the number of the newest event.
-func (l *eventLog) newest() uint64 {
+// newestSeq returns the number of the newest event, durable or not.
+func (l *eventLog) newestSeq() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seq
 }
 
-// id is the text form of a place in this store's log.
+// id returns the id of an event for clients: the store's epoch and the number.
 func (l *eventLog) id(seq uint64) rollcall.EventID {
 	raw := binary.BigEndian.AppendUint32(nil, l.epoch)
 	return rollcall.EventID(hex.EncodeToString(binary.BigEndian.AppendUint64(raw, seq)))

@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// tail returns up to limit durable events that follow after, and waits for one
-// until ctx ends.
+// tail returns up to limit durable events that follow an event. If there are none, it
+// waits until there is one, or ctx ends.
 func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
 	from := uint64(0)
 	if after != "" {
@@ -20,24 +20,25 @@ func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, 
 		}
 	}
 	for {
+		// The channel is taken before the read, so no event that comes meanwhile is missed.
 		l.mu.Lock()
-		done, seq, news, closed := l.done, l.seq, l.news, l.closed
+		done, seq, news, closed := l.durableTo, l.seq, l.arrivals, l.closed
 		l.mu.Unlock()
 		if closed {
 			return nil, errClosed
 		}
-		if from > seq || (after != "" && l.lost(from)) {
+		if from > seq || (after != "" && l.isTrimmed(from)) {
 			return nil, rollcall.ErrEventsGone
 		}
 		for from < done {
 			events, last, err := l.read(ctx, from+1, done, limit, v)
-			if after != "" && l.lost(from) { // asked after the read, which it may have happened during
+			if after != "" && l.isTrimmed(from) { // trimmed while it was read
 				return nil, rollcall.ErrEventsGone
 			}
 			if err != nil || len(events) > 0 {
 				return events, err
 			}
-			from = last
+			from = last // none of them is for this reader: look on
 		}
 		select {
 		case <-ctx.Done():
@@ -47,20 +48,20 @@ func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, 
 	}
 }
 
-// lost reports whether an event after seq is no longer kept.
-func (l *eventLog) lost(seq uint64) bool {
+// isTrimmed reports whether an event after seq is no longer kept.
+func (l *eventLog) isTrimmed(seq uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return seq < max(l.trimmed[sessionFamily], l.trimmed[presenceFamily])
+	return seq < max(l.trimmedTo[sessionFamily], l.trimmedTo[presenceFamily])
 }
 
-// read returns up to limit events from first to last that v may see, and the
-// last event it looked at.
+// read looks at up to limit events from first to last. It returns those that v may see,
+// and the number of the last it looked at.
 func (l *eventLog) read(ctx context.Context, first, last uint64, limit int, v rollcall.Viewer) ([]rollcall.Event, uint64, error) {
 	var found []event
 	for family, table := range familyTables {
 		from := first
-		if family == presenceFamily { // the record may begin before the event
+		if family == presenceFamily { // the record of an event may begin before it
 			from -= min(from, eventsPerRecord)
 		}
 		n := 0
@@ -83,6 +84,8 @@ func (l *eventLog) read(ctx context.Context, first, last uint64, limit int, v ro
 			return nil, 0, err
 		}
 	}
+
+	// Merge the families, and cut: behind the limit one of them may not be complete.
 	slices.SortFunc(found, func(a, b event) int { return cmp.Compare(a.seq, b.seq) })
 	if len(found) >= limit {
 		found = found[:limit]
@@ -90,7 +93,7 @@ func (l *eventLog) read(ctx context.Context, first, last uint64, limit int, v ro
 	}
 	out := make([]rollcall.Event, 0, len(found))
 	for _, e := range found {
-		if e.aud.Shows(v) {
+		if e.audience.Shows(v) {
 			e.ID = l.id(e.seq)
 			out = append(out, e.Event)
 		}
@@ -98,12 +101,25 @@ func (l *eventLog) read(ctx context.Context, first, last uint64, limit int, v ro
 	return out, last, nil
 }
 
-// last returns the id of the newest durable event.
-func (l *eventLog) last() rollcall.EventID {
+// lastDurable returns the id of the newest durable event.
+func (l *eventLog) lastDurable() rollcall.EventID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.done == 0 {
+	if l.durableTo == 0 {
 		return ""
 	}
-	return l.id(l.done)
+	return l.id(l.durableTo)
+}
+
+// Tail implements [rollcall.Events].
+func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+	if err := e.readable(); err != nil {
+		return nil, err
+	}
+	return e.events.tail(ctx, after, max(1, limit), v)
+}
+
+// LastEvent implements [rollcall.Events].
+func (e *Engine) LastEvent(context.Context) (rollcall.EventID, error) {
+	return e.events.lastDurable(), e.readable()
 }

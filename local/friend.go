@@ -16,9 +16,9 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// friendTable holds the friend list of every user as one cell: 4 bytes of ref
-// and 8 of time an edge, in no order. Who names a user as friend is in the
-// store alone; partition.uses counts them.
+// friendTable holds the friend list of every user as one cell. An edge takes 4 bytes of ref
+// and 8 of time, and edges are in no order. Who names a user as friend is in the store
+// alone; partition.friendRefs counts them.
 type friendTable struct {
 	list  column.Column[arena.Handle]
 	cells arena.Arena
@@ -76,11 +76,11 @@ func (t *friendTable) set(n uint32, edges []edge) {
 
 func (t *friendTable) memory() int { return t.list.Bytes() + t.cells.Bytes() }
 
-// befriend changes a user's list in one atomic step. It locks all partitions
-// the users are in, in order, as a friend's partition gives them a number and
-// counts how many name them. If others may leave the list it locks every
-// partition: theirs are not known before.
-func (e *Engine) befriend(at time.Time, user string, friends []string, othersLeave bool, change func(refs []ref, list []edge, now int64) ([]edge, error)) error {
+// changeFriends changes a user's list in one atomic step. It locks, in order, the
+// partitions of the user and of all friends named: each gives its users numbers and counts
+// who names them. If other friends may leave the list, it locks all partitions, as theirs
+// are not known before.
+func (e *Engine) changeFriends(at time.Time, user string, friends []string, othersLeave bool, change func(refs []ref, list []edge, now int64) ([]edge, error)) error {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return err
@@ -93,18 +93,18 @@ func (e *Engine) befriend(at time.Time, user string, friends []string, othersLea
 		p.mu.Lock()
 	}
 	p := e.partitionOf(user)
-	u := p.newTx()
-	err = e.changeList(u, p.advance(now), user, friends, change)
+	tx := p.newTx()
+	err = e.changeFriendList(tx, p.advance(now), user, friends, change)
 	if err != nil {
-		u.freeNewNumbers()
+		tx.freeNewNumbers()
 	}
 	for _, p := range locked {
 		p.mu.Unlock()
 	}
 	if err != nil {
-		return u.drop(err)
+		return tx.abort(err)
 	}
-	return u.wait()
+	return tx.wait()
 }
 
 // partitionsOf returns the partitions of users, in order, each once.
@@ -117,55 +117,60 @@ func (e *Engine) partitionsOf(users []string) []*partition {
 	return slices.Compact(in)
 }
 
-func (e *Engine) changeList(u *tx, now int64, user string, friends []string, change func([]ref, []edge, int64) ([]edge, error)) error {
-	p := u.p
-	n, err := u.number(user)
+// changeFriendList is changeFriends with the partitions locked. change gets the list and
+// returns the new one.
+func (e *Engine) changeFriendList(tx *tx, now int64, user string, friends []string, change func([]ref, []edge, int64) ([]edge, error)) error {
+	p := tx.p
+	n, err := tx.ensureNumber(user)
 	if err != nil {
 		return err
 	}
 	refs := make([]ref, len(friends))
 	for i, f := range friends {
 		fp := e.partitionOf(f)
-		fn, err := u.numberIn(fp, f)
+		fn, err := tx.ensureNumberIn(fp, f)
 		if err != nil {
 			return err
 		}
 		refs[i] = fp.ref(fn)
 	}
+
+	// The new list, and in the batch what differs from the old one.
 	old := p.friends.get(n)
 	list, err := change(refs, slices.Clone(old), now)
 	if err != nil {
 		return err
 	}
-	added, removed, err := diffEdges(u.batch, p.ref(n), old, list)
+	added, removed, err := diffEdges(tx.batch, p.ref(n), old, list)
 	if err != nil {
 		return err
 	}
-	if err := u.apply(); err != nil {
+	if err := tx.apply(); err != nil {
 		return err
 	}
-	p.stored(n)
+
+	p.idStored(n)
 	for _, r := range refs {
-		e.parts[r.part()].stored(r.number())
+		e.parts[r.part()].idStored(r.number())
 	}
 	p.friends.set(n, list)
 	for _, r := range added {
-		e.named(r, 1)
+		e.countFriendRef(r, 1)
 	}
 	for _, r := range removed {
-		e.named(r, ^uint32(0))
+		e.countFriendRef(r, ^uint32(0))
 	}
 	return nil
 }
 
-// named changes how many users name one as friend.
-func (e *Engine) named(r ref, by uint32) {
+// countFriendRef changes how many users name a user as friend.
+func (e *Engine) countFriendRef(r ref, by uint32) {
 	uses := &e.parts[r.part()].friendRefs
 	uses.Set(r.number(), uses.Get(r.number())+by)
 }
 
-// diffEdges puts the change from one list to another into a batch, in both
-// directions, and returns who was added and who removed.
+// diffEdges puts the difference of two lists into a batch, in both directions, and returns
+// who was added and who was removed.
 func diffEdges(b *pebble.Batch, user ref, from, to []edge) (added, removed []ref, err error) {
 	old := make(map[ref]int64, len(from))
 	for _, e := range from {
@@ -210,13 +215,14 @@ func namesOf(friends []rollcall.Friend) []string {
 
 // AddFriends implements [rollcall.Friends].
 func (e *Engine) AddFriends(_ context.Context, at time.Time, user string, friends []rollcall.Friend) error {
-	return e.befriend(at, user, namesOf(friends), false, func(refs []ref, list []edge, now int64) ([]edge, error) {
-		return merged(list, refs, friends, now)
+	return e.changeFriends(at, user, namesOf(friends), false, func(refs []ref, list []edge, now int64) ([]edge, error) {
+		return mergeFriends(list, refs, friends, now)
 	})
 }
 
-// merged adds friends to a list.
-func merged(list []edge, refs []ref, friends []rollcall.Friend, now int64) ([]edge, error) {
+// mergeFriends adds friends to a list. A friend who is there already gets the new time of
+// friendship, if there is one.
+func mergeFriends(list []edge, refs []ref, friends []rollcall.Friend, now int64) ([]edge, error) {
 	place := make(map[ref]int, len(list)+len(refs))
 	for i, e := range list {
 		place[e.friend] = i
@@ -240,23 +246,23 @@ func merged(list []edge, refs []ref, friends []rollcall.Friend, now int64) ([]ed
 
 // ReplaceFriends implements [rollcall.Friends].
 func (e *Engine) ReplaceFriends(_ context.Context, at time.Time, user string, friends []rollcall.Friend) error {
-	return e.befriend(at, user, namesOf(friends), true, func(refs []ref, list []edge, now int64) ([]edge, error) {
+	return e.changeFriends(at, user, namesOf(friends), true, func(refs []ref, list []edge, now int64) ([]edge, error) {
 		wanted := make(map[ref]bool, len(refs))
 		for _, r := range refs {
 			wanted[r] = true
 		}
 		stay := slices.DeleteFunc(list, func(e edge) bool { return !wanted[e.friend] })
-		return merged(stay, refs, friends, now)
+		return mergeFriends(stay, refs, friends, now)
 	})
 }
 
 // RemoveFriend implements [rollcall.Friends].
 func (e *Engine) RemoveFriend(_ context.Context, at time.Time, user, friend string) (bool, error) {
-	if !e.known(user) || !e.known(friend) {
-		return false, e.open()
+	if !e.hasNumber(user) || !e.hasNumber(friend) {
+		return false, e.readable()
 	}
 	removed := false
-	err := e.befriend(at, user, []string{friend}, false, func(refs []ref, list []edge, _ int64) ([]edge, error) {
+	err := e.changeFriends(at, user, []string{friend}, false, func(refs []ref, list []edge, _ int64) ([]edge, error) {
 		out := slices.DeleteFunc(list, func(e edge) bool { return e.friend == refs[0] })
 		removed = len(out) < len(list)
 		return out, nil
@@ -266,7 +272,7 @@ func (e *Engine) RemoveFriend(_ context.Context, at time.Time, user, friend stri
 
 // FriendRoom implements [rollcall.Friends].
 func (e *Engine) FriendRoom(_ context.Context, user string, friends []string) (standing []bool, room int, err error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, 0, err
 	}
 	locked := e.partitionsOf(append(slices.Clone(friends), user))
@@ -297,8 +303,8 @@ func (e *Engine) FriendRoom(_ context.Context, user string, friends []string) (s
 	return standing, room - len(list), nil
 }
 
-// known reports whether a user has a number.
-func (e *Engine) known(user string) bool {
+// hasNumber reports whether a user has a number.
+func (e *Engine) hasNumber(user string) bool {
 	p := e.partitionOf(user)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -331,7 +337,7 @@ func (e *Engine) friendPage(at time.Time, q rollcall.FriendQuery, onlineOnly boo
 	return enginekit.PageOf(all, q.Page, func(f rollcall.FriendStatus) string { return enginekit.FriendPlace(q.Sort, f) }), nil
 }
 
-// friendsOf reads the list and the presence of everyone on it, at one instant.
+// friendsOf reads a list and the presence of all friends on it, at one instant.
 func (e *Engine) friendsOf(at int64, q *rollcall.FriendQuery, onlineOnly bool) []rollcall.FriendStatus {
 	e.rlockAll()
 	defer e.runlockAll()

@@ -255,7 +255,7 @@ func (s *fullStore) erasedUser() {
 func (s *fullStore) byHand() {
 	b := s.eng.store.newBatch()
 	p := s.eng.partitionOf("erased")
-	x := erasure{part: p.index, user: "erased", last: s.eng.events.newest(), at: s.clock.Now().UnixMilli()}
+	x := erasure{part: p.index, user: "erased", lastEvent: s.eng.events.newestSeq(), at: s.clock.Now().UnixMilli()}
 	q := s.eng.partitionOf(fullUser(0))
 	n, ok := q.find(fullUser(0))
 	require.True(s.t, ok)

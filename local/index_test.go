@@ -118,7 +118,7 @@ func TestChainMatchesLists(t *testing.T) {
 
 func TestEndHeapHoldsOneInstantForEachWhoHasOne(t *testing.T) {
 	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
-		var h endHeap
+		var h deadlineHeap
 		model := map[uint32]int64{}
 		slot := rapid.Uint32Range(0, 20)
 		t.Repeat(map[string]func(*rapid.T){

@@ -11,29 +11,28 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// kindTable numbers the kinds of users of an engine. Room for the default one
-// is kept whether or not anything is of it yet.
+// kindTable numbers the kinds of users of an engine. The default kind always has room.
 type kindTable struct {
 	store *store
-	// reserved is held by commands that may make a kind, from before they take
-	// the lock of a partition, so that room they found stays theirs.
+	// reserved is held by a command that may make a kind, from before it locks a
+	// partition until the kind is made, so that the room it found is still there.
 	reserved sync.Mutex
 
 	mu    sync.RWMutex
 	names []string // by index; "" for one that was removed
 }
 
-// has reports whether a kind is known.
+// has reports whether a kind has a number, or is the default kind.
 func (t *kindTable) has(kind string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return kind == rollcall.DefaultKind || slices.Contains(t.names, kind)
 }
 
-// reserve refuses kinds that would be too many, before anything is changed. Those
-// admitted are made by index, once nothing else can refuse the command; leave is
-// to be called after that. It is called without any lock.
-func (t *kindTable) reserve(kinds ...string) (leave func(), err error) {
+// reserve refuses kinds that would be too many, before a command changes anything. The
+// command makes the others with index, when nothing else can refuse it, and then calls
+// release. reserve is called without any lock.
+func (t *kindTable) reserve(kinds ...string) (release func(), err error) {
 	isNew := func(kind string) bool { return kind != "" && !t.has(kind) }
 	if !slices.ContainsFunc(kinds, isNew) {
 		return func() {}, nil
@@ -43,7 +42,7 @@ func (t *kindTable) reserve(kinds ...string) (leave func(), err error) {
 	for _, kind := range kinds {
 		if isNew(kind) {
 			wanted[kind] = true
-			if t.room() < len(wanted) {
+			if t.free() < len(wanted) {
 				t.reserved.Unlock()
 				return nil, tooManyKinds(kind)
 			}
@@ -56,14 +55,14 @@ func tooManyKinds(kind string) error {
 	return rollcall.Invalid("kind", "there are %d kinds already, the limit; %q would be one more", rollcall.MaxKinds, kind)
 }
 
-// room returns how many kinds may still be made.
-func (t *kindTable) room() int {
+// free returns how many kinds may still be made.
+func (t *kindTable) free() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.left()
+	return t.freeLocked()
 }
 
-func (t *kindTable) left() int {
+func (t *kindTable) freeLocked() int {
 	left := rollcall.MaxKinds - 1 // one is the default kind's
 	for _, name := range t.names {
 		if name != "" && name != rollcall.DefaultKind {
@@ -83,8 +82,8 @@ func (t *kindTable) lookup(kind string) (uint8, bool) {
 	return uint8(max(i, 0)), i >= 0 && kind != ""
 }
 
-// index returns the number of a kind, giving it one if need be: that of a
-// removed one before a new one. The store has it before anything refers to it.
+// index returns the number of a kind. A new kind gets the number of a removed one, or the
+// next. The store has it before any record refers to it.
 func (t *kindTable) index(kind string) (uint8, error) {
 	if i, ok := t.lookup(kind); ok {
 		return i, nil
@@ -94,7 +93,7 @@ func (t *kindTable) index(kind string) (uint8, error) {
 	if i := slices.Index(t.names, kind); i >= 0 {
 		return uint8(i), nil
 	}
-	if kind != rollcall.DefaultKind && t.left() < 1 {
+	if kind != rollcall.DefaultKind && t.freeLocked() < 1 {
 		return 0, tooManyKinds(kind)
 	}
 	i := slices.Index(t.names, "")
@@ -104,19 +103,19 @@ func (t *kindTable) index(kind string) (uint8, error) {
 	if err := t.store.put(kindKey(uint8(i)), []byte(kind)); err != nil {
 		return 0, err
 	}
-	t.enter(uint8(i), kind)
+	t.set(uint8(i), kind)
 	return uint8(i), nil
 }
 
-// enter takes over the number of a kind.
-func (t *kindTable) enter(i uint8, kind string) {
+// set gives a kind a number.
+func (t *kindTable) set(i uint8, kind string) {
 	for len(t.names) <= int(i) {
 		t.names = append(t.names, "")
 	}
 	t.names[i] = kind
 }
 
-// of returns the numbers of the kinds a question is about: that kind, or all.
+// of returns the number of a kind, or of all kinds if it is "".
 func (t *kindTable) of(kind string) []uint8 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -138,7 +137,7 @@ func (t *kindTable) all() []string {
 
 // Kinds implements [rollcall.Kinds].
 func (e *Engine) Kinds(context.Context) ([]rollcall.KindUse, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, err
 	}
 	e.rlockAll()
@@ -150,15 +149,15 @@ func (e *Engine) Kinds(context.Context) ([]rollcall.KindUse, error) {
 	}
 	for _, kind := range names {
 		if kind != "" {
-			out = append(out, e.useOf(kind))
+			out = append(out, e.kindUse(kind))
 		}
 	}
 	slices.SortFunc(out, func(a, b rollcall.KindUse) int { return strings.Compare(a.Kind, b.Kind) })
 	return out, nil
 }
 
-// useOf counts what is of a kind, with all partitions locked.
-func (e *Engine) useOf(kind string) rollcall.KindUse {
+// kindUse counts the users, sessions and days of a kind, with all partitions locked.
+func (e *Engine) kindUse(kind string) rollcall.KindUse {
 	use := rollcall.KindUse{Kind: kind}
 	days := make(map[int32]bool)
 	index, numbered := e.kinds.lookup(kind)
@@ -172,7 +171,7 @@ func (e *Engine) useOf(kind string) rollcall.KindUse {
 		}
 	}
 	if numbered {
-		for _, id := range e.offloaded.within([]uint8{index}, math.MinInt32, math.MaxInt32) {
+		for _, id := range e.offloaded.inRange([]uint8{index}, math.MinInt32, math.MaxInt32) {
 			days[id.day] = true
 		}
 	}
@@ -182,7 +181,7 @@ func (e *Engine) useOf(kind string) rollcall.KindUse {
 
 // DeleteKind implements [rollcall.Kinds].
 func (e *Engine) DeleteKind(_ context.Context, kind string) error {
-	if err := e.writes(); err != nil {
+	if err := e.writable(); err != nil {
 		return err
 	}
 	e.kinds.reserved.Lock()
@@ -200,12 +199,12 @@ func (e *Engine) DeleteKind(_ context.Context, kind string) error {
 	return e.store.syncAll()
 }
 
-// deleteKind removes a kind, with all partitions locked: no command has its
-// number then. What notes and figures hold under the number goes with it, as
-// another kind may get it.
+// deleteKind removes a kind that nothing is of. All partitions are locked, so no command
+// has its number in hand. Figures and notes under the number go too, as another kind may
+// get it.
 func (e *Engine) deleteKind(kind string) error {
 	index, ok := e.kinds.lookup(kind)
-	switch use := e.useOf(kind); {
+	switch use := e.kindUse(kind); {
 	case kind == rollcall.DefaultKind:
 		return &rollcall.Error{Code: rollcall.CodeConflict, Field: "kind", Detail: "this kind is always there"}
 	case !ok:
@@ -213,6 +212,8 @@ func (e *Engine) deleteKind(kind string) error {
 	case !use.Unused():
 		return rollcall.KindInUseError(use)
 	}
+
+	// The archive must know of all changes before their notes go.
 	b := e.store.newBatch()
 	err := b.Delete(kindKey(index), nil)
 	for _, p := range e.parts {
@@ -232,6 +233,8 @@ func (e *Engine) deleteKind(kind string) error {
 	if err := errors.Join(err, b.Close()); err != nil {
 		return err
 	}
+
+	// The store does not have it any more: follow in memory.
 	for _, p := range e.parts {
 		p.days.forgetKind(index)
 	}

@@ -12,6 +12,19 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// A list is exact at one instant, whatever the filter, and a page far down must not cost
+// more than the first one. So all partitions are locked for reading, at an instant at
+// which no session past its deadline stands in a login order. In each partition the
+// filter gives a set of positions (matches), which can count and find its k-th member
+// without walking. A page is then a merge over the partitions that begins in the middle:
+//
+//  1. match: find the matches of each partition, and the total.
+//  2. Find where to cut each partition, so that the cuts together stand where the page
+//     begins: by counting from a page number (cutAfter), or by an id (cutAt).
+//  3. merge: take the next session of all partitions until the page is full.
+//
+// In the order of last signs of life, list_seen.go merges the deadline queues instead.
+
 // List implements [rollcall.Sessions].
 func (e *Engine) List(_ context.Context, at time.Time, q rollcall.SessionQuery) (rollcall.Page[rollcall.Session], error) {
 	now, err := e.enter(at)
@@ -28,64 +41,14 @@ func (e *Engine) List(_ context.Context, at time.Time, q rollcall.SessionQuery) 
 	return l.byLogin()
 }
 
-// lockExpired locks all partitions for reading, at an instant when none holds
-// a session that is past its deadline.
-func (e *Engine) lockExpired(now int64) {
-	for {
-		e.rlockAll()
-		late := make([]*partition, 0)
-		for _, p := range e.parts {
-			if p.sessions.due(p.at(now)) {
-				late = append(late, p)
-			}
-		}
-		if len(late) == 0 {
-			return
-		}
-		e.runlockAll()
-		e.expireAll(late, now)
-	}
-}
-
-// yieldAfter is how many steps expireAll takes before it lets others have the
-// processor. One takes some 25 µs; after each, a list would wait longer for its turn than
-// it works.
-const yieldAfter = 8
-
-// expireAll takes what is due out of the order of some partitions, on all
-// processors. Others may come at a partition between two steps.
-func (e *Engine) expireAll(late []*partition, now int64) {
-	var next atomic.Int32
-	var wg sync.WaitGroup
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(late); i = int(next.Add(1)) - 1 {
-			p := late[i]
-			for steps, more := 1, true; more; steps++ {
-				p.mu.Lock()
-				more = p.sessions.expire(p.advance(now))
-				p.mu.Unlock()
-				if steps%yieldAfter == 0 {
-					runtime.Gosched() // all processors are at this
-				}
-			}
-		}
-	}
-	for range min(runtime.GOMAXPROCS(0), len(late)) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-}
-
-// listing is one question for a list of sessions, with all partitions locked.
+// listing is one call of List, with all partitions locked.
 type listing struct {
 	q     *rollcall.SessionQuery
 	parts []matches
 	total int
 }
 
-// match finds what the filter keeps in every partition, on all processors if
-// there is something to look for.
+// match finds the matches of every partition. With a filter it works on all processors.
 func (l *listing) match(e *Engine, now int64) {
 	workers := runtime.GOMAXPROCS(0)
 	if l.q.Filter.IsZero() {
@@ -95,7 +58,7 @@ func (l *listing) match(e *Engine, now int64) {
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < len(e.parts); i = int(next.Add(1)) - 1 {
 			p := e.parts[i]
-			l.parts[i] = p.sessions.matching(l.q, p.at(now))
+			l.parts[i] = p.sessions.matching(l.q, p.latest(now))
 		}
 	}
 	var wg sync.WaitGroup
@@ -109,15 +72,16 @@ func (l *listing) match(e *Engine, now int64) {
 	}
 }
 
-// byLogin answers in login order: of every partition the cut is found, by
-// counting, at which the page begins, and the partitions are merged from there.
+// byLogin makes a page in login order, ascending or descending.
 func (l *listing) byLogin() (rollcall.Page[rollcall.Session], error) {
 	page := rollcall.Page[rollcall.Session]{Total: l.total}
 	descending := l.q.Sort == rollcall.NewestLogin
 	limit := l.q.Page.Limit
+
+	// Where does the page begin? Descending, the merge goes down from the cuts.
 	var cuts []int
 	if l.q.Page.Cursor != "" {
-		id := rollcall.SessionID([]byte(l.q.Page.Cursor)) // authenticated: its form is ours
+		id := rollcall.SessionID([]byte(l.q.Page.Cursor)) // Roll has proved that the cursor is ours
 		cuts = l.cutAt(id, !descending)
 	} else {
 		skip := min(l.total, max(0, l.q.Page.Number-1)*limit)
@@ -129,6 +93,7 @@ func (l *listing) byLogin() (rollcall.Page[rollcall.Session], error) {
 	if limit == 0 {
 		return page, nil
 	}
+
 	m := newMerge(l.parts, cuts, descending)
 	for len(page.Items) < limit {
 		part, slot, ok := m.next()
@@ -137,6 +102,8 @@ func (l *listing) byLogin() (rollcall.Page[rollcall.Session], error) {
 		}
 		page.Items = append(page.Items, l.parts[part].s.session(slot))
 	}
+
+	// There is a next page only if there is another session.
 	if _, _, more := m.next(); more {
 		last := page.Items[len(page.Items)-1].ID
 		page.Next = string(last[:])
@@ -144,9 +111,11 @@ func (l *listing) byLogin() (rollcall.Page[rollcall.Session], error) {
 	return page, nil
 }
 
-// cutAfter cuts every partition so that the k first logins of all lie before
-// the cuts: it bisects the instant, then divides the logins of that instant.
+// cutAfter cuts every partition so that the first k logins of all partitions lie before
+// the cuts. It bisects for the instant of the k-th login, counting the logins before it
+// in all partitions, and then divides the logins of that instant by id.
 func (l *listing) cutAfter(k int) []int {
+	// The range of instants to search.
 	from, to := int64(0), int64(0) // the cut lies at a login in [from, to)
 	first := true
 	for i := range l.parts {
@@ -161,6 +130,8 @@ func (l *listing) cutAfter(k int) []int {
 			first = false
 		}
 	}
+
+	// No more than k logins lie before from, and more than k before to.
 	for to-from > 1 {
 		mid := from + (to-from)/2
 		if l.before(mid) <= k {
@@ -169,6 +140,8 @@ func (l *listing) cutAfter(k int) []int {
 			to = mid
 		}
 	}
+
+	// Cut before that instant; of its own logins the rest of the k go before the cuts.
 	cuts := make([]int, len(l.parts))
 	for i := range l.parts {
 		cuts[i] = l.parts[i].before(from)
@@ -180,6 +153,7 @@ func (l *listing) cutAfter(k int) []int {
 	return cuts
 }
 
+// before counts the matches of all partitions that logged in before an instant.
 func (l *listing) before(ms int64) int {
 	n := 0
 	for i := range l.parts {
@@ -188,7 +162,7 @@ func (l *listing) before(ms int64) int {
 	return n
 }
 
-// divide moves the cuts past the k first, by id, of the logins of one instant.
+// divide moves the cuts past the first k logins of one instant, by id.
 func (l *listing) divide(at int64, k int, cuts []int) {
 	type tied struct {
 		id   rollcall.SessionID
@@ -207,7 +181,7 @@ func (l *listing) divide(at int64, k int, cuts []int) {
 	}
 }
 
-// cutAt cuts every partition at an id: before it, or after it.
+// cutAt cuts every partition before an id, or after it.
 func (l *listing) cutAt(id rollcall.SessionID, after bool) []int {
 	cuts := make([]int, len(l.parts))
 	at := id.Time().UnixMilli()
@@ -228,9 +202,9 @@ func (l *listing) cutAt(id rollcall.SessionID, after bool) []int {
 // merge walks the matches of all partitions in login order.
 type merge struct {
 	parts      []matches
-	upcoming   []int // of each partition, the match to come
-	heads      []rollcall.SessionID
-	alive      []bool
+	upcoming   []int                // by partition: the match to come
+	heads      []rollcall.SessionID // by partition: the id of that match
+	alive      []bool               // by partition: whether there is one
 	descending bool
 }
 
@@ -248,6 +222,7 @@ func newMerge(parts []matches, cuts []int, descending bool) *merge {
 	return m
 }
 
+// load reads the head of a partition.
 func (m *merge) load(i int) {
 	k := m.upcoming[i]
 	m.alive[i] = k >= 0 && k < m.parts[i].n
@@ -256,6 +231,7 @@ func (m *merge) load(i int) {
 	}
 }
 
+// next takes the next match of all partitions.
 func (m *merge) next() (part int, slot uint32, ok bool) {
 	best := -1
 	for i, alive := range m.alive {

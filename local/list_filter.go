@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall/rollcall/internal/intern"
 )
 
-// matches are the sessions of a partition that a filter keeps, in login order:
-// all of them, or those at some positions.
+// matches are the sessions of a partition that a filter keeps, in login order: those at
+// some positions of the login order, or all.
 type matches struct {
 	s    *sessions
 	some *roaring.Bitmap // nil for all
@@ -50,20 +50,23 @@ func (m *matches) login(k int) int64 { return m.s.order.Key(m.at(k)) }
 // slot returns the slot of the k-th match.
 func (m *matches) slot(k int) uint32 { return m.s.order.Slot(m.at(k)) }
 
-// matching finds the live sessions that a query keeps. The indexed conditions
-// narrow the positions; what then remains is looked at one by one.
+// matching finds the live sessions that a query keeps.
 func (s *sessions) matching(q *rollcall.SessionQuery, now int64) matches {
 	f := &q.Filter
 	some := s.indexed(f)
+
+	// The public does not see sessions of invisible users.
 	if q.Viewer == rollcall.ViewerPublic && !s.p.users.invisible.IsEmpty() {
 		if some == nil {
-			some = s.live.Clone()
+			some = s.livePositions.Clone()
 		}
 		some.AndNot(s.ofUsers(s.p.users.invisible.ToArray()))
 	}
+
+	// What is left is looked at one by one, for the conditions without an index.
 	if scan, needed := s.newScan(f, now); needed {
 		if some == nil {
-			some = s.live
+			some = s.livePositions
 		}
 		some = scan.keep(some)
 	}
@@ -83,6 +86,8 @@ func (s *sessions) indexed(f *rollcall.SessionFilter) *roaring.Bitmap {
 		}
 		some.And(b)
 	}
+
+	// The users named, as far as they are in this partition.
 	if f.Users != nil {
 		numbers := make([]uint32, 0, len(f.Users))
 		for _, u := range f.Users {
@@ -95,6 +100,8 @@ func (s *sessions) indexed(f *rollcall.SessionFilter) *roaring.Bitmap {
 		}
 		narrow(s.ofUsers(numbers))
 	}
+
+	// Values that have a bitmap, and addresses.
 	for _, c := range [...]struct {
 		value string
 		set   valueSet
@@ -106,9 +113,11 @@ func (s *sessions) indexed(f *rollcall.SessionFilter) *roaring.Bitmap {
 	if f.IP.IsValid() {
 		narrow(s.withAddress(f.IP))
 	}
+
+	// Positions are in the order of login, so a range of time is a range of them.
 	if !f.LoginAfter.IsZero() || !f.LoginBefore.IsZero() {
 		if some == nil {
-			some = s.live.Clone()
+			some = s.livePositions.Clone()
 		}
 		from, to := uint64(0), uint64(s.order.Len())
 		if !f.LoginAfter.IsZero() {
@@ -123,6 +132,7 @@ func (s *sessions) indexed(f *rollcall.SessionFilter) *roaring.Bitmap {
 	return some
 }
 
+// withValue returns the positions of the sessions that hold a value.
 func (s *sessions) withValue(set valueSet, value string) *roaring.Bitmap {
 	if id, ok := s.values.Find(value); ok && set[id] != nil {
 		return set[id]
@@ -130,7 +140,7 @@ func (s *sessions) withValue(set valueSet, value string) *roaring.Bitmap {
 	return roaring.New()
 }
 
-// ofUsers returns the positions of the sessions of users.
+// ofUsers returns the positions of the live sessions of users.
 func (s *sessions) ofUsers(numbers []uint32) *roaring.Bitmap {
 	b := roaring.New()
 	for _, n := range numbers {
@@ -139,8 +149,8 @@ func (s *sessions) ofUsers(numbers []uint32) *roaring.Bitmap {
 	return b
 }
 
-// withAddress returns the positions of the sessions from an address, or from
-// the addresses of a network.
+// withAddress returns the positions of the live sessions from an address, or from the
+// addresses of a network. Of a network it looks at every address there is.
 func (s *sessions) withAddress(net netip.Prefix) *roaring.Bitmap {
 	b := roaring.New()
 	if net.IsSingleIP() {
@@ -157,6 +167,7 @@ func (s *sessions) withAddress(net netip.Prefix) *roaring.Bitmap {
 	return b
 }
 
+// collect adds the positions of the live sessions of an owner to a set.
 func (s *sessions) collect(c *slotList, owner uint32, into *roaring.Bitmap) {
 	c.each(owner, func(slot uint32) bool {
 		if pos := s.pos.Get(slot); s.order.IsLive(pos) {

@@ -10,8 +10,8 @@ import (
 	"github.com/rollcall/rollcall/internal/intern"
 )
 
-// scan holds the conditions that only a look at the session decides. It looks
-// at the packed texts as they are, and judges a shared one only once.
+// scan holds the conditions that only a look at the session decides. It reads the packed
+// texts in place, and decides about a shared text only once.
 type scan struct {
 	s       *sessions
 	seen    int64  // seen at or after
@@ -37,7 +37,7 @@ type wantedAttr struct {
 	shared intern.ID
 }
 
-// newScan prepares a scan; false if the filter needs none.
+// newScan prepares a scan. The result is false if the filter needs none.
 func (s *sessions) newScan(f *rollcall.SessionFilter, now int64) (*scan, bool) {
 	c := &scan{s: s, name: casefold.Fold(f.Name)}
 	if f.SeenWithin > 0 {
@@ -52,6 +52,7 @@ func (s *sessions) newScan(f *rollcall.SessionFilter, now int64) (*scan, bool) {
 	return c, c.seen != 0 || c.name != "" || len(c.attrs) > 0
 }
 
+// keep returns the positions whose sessions match.
 func (c *scan) keep(some *roaring.Bitmap) *roaring.Bitmap {
 	kept := roaring.New()
 	if c.nothing {
@@ -71,6 +72,7 @@ func (c *scan) keep(some *roaring.Bitmap) *roaring.Bitmap {
 	}
 }
 
+// matches reports whether a session meets all conditions, the cheapest first.
 func (c *scan) matches(slot uint32) bool {
 	if c.seen != 0 && c.s.seen.Get(slot) < c.seen {
 		return false
@@ -125,6 +127,7 @@ func (p packed) is(w *wantedAttr) bool {
 	return string(p.inline) == w.value
 }
 
+// named reports whether a name begins with the wanted text, letter case aside.
 func (c *scan) named(name packed) bool {
 	if name.inline != nil {
 		return strings.HasPrefix(casefold.Fold(string(name.inline)), c.name)

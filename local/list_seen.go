@@ -9,26 +9,31 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// seenAt is a session's place in the order of last signs of life, and where it is.
+// seenAt is a session in the order of last signs of life, and where it stands.
 type seenAt struct {
 	enginekit.SessionSeen
 	part int
 	slot uint32
 }
 
-// bySeen answers with the most recently seen first. The queues of deadlines are
-// in that order, each for its timeouts; they are merged from their ends.
+// bySeen makes a page with the most recently seen sessions first. The queue of each
+// timeout class is in that order, so the queues are merged from their ends.
 func (l *listing) bySeen(now int64) (rollcall.Page[rollcall.Session], error) {
 	page := rollcall.Page[rollcall.Session]{Total: l.total}
 	limit := l.q.Page.Limit
 	if limit == 0 {
 		return page, nil
 	}
+
+	// A walk keeps to what was seen when it began: a session touched since moves to the
+	// front, which the walk has left behind.
 	cursor := enginekit.SeenCursor{Began: max(now, l.clock()), After: enginekit.SessionSeen{At: math.MaxInt64}}
 	skip := max(0, l.q.Page.Number-1) * limit
 	if l.q.Page.Cursor != "" {
 		cursor, skip = enginekit.DecodeSeenCursor(l.q.Page.Cursor), 0
 	}
+
+	// Skip what earlier pages had: by place with a cursor, by number without.
 	after := cursor.After
 	w := l.newSeenWalk(min(cursor.Began, cursor.After.At))
 	for len(page.Items) < limit {
@@ -52,7 +57,7 @@ func (l *listing) bySeen(now int64) (rollcall.Page[rollcall.Session], error) {
 	return page, nil
 }
 
-// clock is the latest time of all partitions.
+// clock returns the latest time of all partitions.
 func (l *listing) clock() int64 {
 	var latest int64
 	for i := range l.parts {
@@ -61,21 +66,22 @@ func (l *listing) clock() int64 {
 	return latest
 }
 
-// seenWalk merges the queues of all partitions, newest first. It takes all
-// entries of an instant at once, to order them by id.
+// seenWalk merges the queues of all partitions, newest first. It takes all entries of an
+// instant at once, to sort them by id.
 type seenWalk struct {
 	l      *listing
 	queues []seenQueue
-	batch  []seenAt
+	batch  []seenAt // the rest of the instant that was taken last
 }
 
+// seenQueue is a walk down the queue of a timeout class.
 type seenQueue struct {
 	part  int
 	class uint32
 	left  int // entries still to come are those before this one
 }
 
-// newSeenWalk starts at entries not later than an instant.
+// newSeenWalk begins a walk at the entries that are not later than an instant.
 func (l *listing) newSeenWalk(from int64) *seenWalk {
 	w := &seenWalk{l: l}
 	for i := range l.parts {
@@ -92,6 +98,7 @@ func (l *listing) newSeenWalk(from int64) *seenWalk {
 	return w
 }
 
+// next takes the next session.
 func (w *seenWalk) next() (seenAt, bool) {
 	for len(w.batch) == 0 {
 		if !w.fill() {
@@ -103,7 +110,7 @@ func (w *seenWalk) next() (seenAt, bool) {
 	return out, true
 }
 
-// fill takes the entries of the newest instant left.
+// fill takes all entries of the newest instant that is left.
 func (w *seenWalk) fill() bool {
 	newest, found := int64(0), false
 	for i := range w.queues {
@@ -128,18 +135,19 @@ func (w *seenWalk) fill() bool {
 			w.batch = append(w.batch, seenAt{enginekit.SessionSeen{At: at, ID: m.s.id(slot)}, q.part, slot})
 		}
 	}
+
+	// A session can stand twice in a queue with the same instant.
 	slices.SortFunc(w.batch, func(a, b seenAt) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	w.batch = slices.Compact(w.batch)
 	return true
 }
 
-// peek skips entries that are stale or filtered out and returns the instant of
-// the next one.
+// peek skips entries that are stale or filtered out, and returns the instant of the next.
 func (w *seenWalk) peek(q *seenQueue) (int64, bool) {
 	m := &w.l.parts[q.part]
 	for ; q.left > 0; q.left-- {
 		at, slot := m.s.classes.list[q.class].queue.At(q.left - 1)
-		if m.s.queued(q.class, at, slot) && (m.some == nil || m.some.Contains(m.s.pos.Get(slot))) {
+		if m.s.isCurrent(q.class, at, slot) && (m.some == nil || m.some.Contains(m.s.pos.Get(slot))) {
 			return at, true
 		}
 	}

@@ -71,7 +71,7 @@ func TestNoNumberOfAnEventThatWasDeliveredIsUsedAgainAfterAPowerCut(t *testing.T
 		for _, e := range r.given {
 			r.NotContains(e.User, lost, "told before it is durable")
 		}
-		beyond := r.eng.events.id(r.eng.events.newest())
+		beyond := r.eng.events.id(r.eng.events.newestSeq())
 		left := r.eng
 		r.fs = r.fs.CrashClone(vfs.CrashCloneCfg{})
 		r.NoError(left.Close())
@@ -109,7 +109,7 @@ func TestNoNumberIsUsedAgainWhenNoEventIsKept(t *testing.T) {
 	clock.Advance(8 * 24 * time.Hour)
 	live()
 	eng.events.mu.Lock()
-	require.Equal(t, [2]int{}, eng.events.count, "all are past their age")
+	require.Equal(t, [2]int{}, eng.events.keptCounts, "all are past their age")
 	eng.events.mu.Unlock()
 	require.NoError(t, eng.Close())
 

@@ -31,7 +31,7 @@ type Options struct {
 	// default 32 MiB.
 	CacheBytes int64
 	// ColdCacheBytes is the memory that marks read back from the archive may take;
-	// default 256 MiB. The month used last is held whatever its size.
+	// default 256 MiB. The month used last is kept whatever its size.
 	ColdCacheBytes int64
 	// ReserveBytes of free disk space are left alone: with less, writes are
 	// refused with storage_full. Default 64 MiB, negative for none.
@@ -42,9 +42,8 @@ type Options struct {
 	Logger   *slog.Logger // default: nothing is logged
 
 	fs       vfs.FS // for tests
-	minDelta int    // for tests: entries never worth a snapshot
-	// stopwatch starts to measure how long upkeep has worked, for it to give up
-	// its turn; for tests.
+	minDelta int    // for tests: no snapshot begins with fewer entries in delta records
+	// stopwatch is for tests: it measures how long upkeep has worked in a tick.
 	stopwatch func() (elapsed func() time.Duration)
 }
 

@@ -24,17 +24,26 @@ import (
 //
 // Invariants:
 //   - An outage never begins before a deadline that has taken effect, so that
-//     it revives nobody: see [outages.took] and [Engine.attest].
+//     it revives nobody: see [outages.noteExpiry] and [Engine.ensureStamp].
 //   - Outages whose graces touch are one, so the list holds what does not touch,
 //     in the order of time. A later outage begins after the graces of all
 //     earlier ones, so an old one no longer decides who is alive, and may go.
 //   - An outage keeps the end of its own grace: another restart_grace in the
 //     configuration changes no deadline that was told.
 //
-// What opening finds after a crash: the stamp on disk is at least as late as any
-// idle end that a caller was told of (attest), as any session, touch or beat on
-// disk (loaded), and as any end that was stored. The gap from there to the next
-// command is the outage.
+// The steps of a command that finds a gap: record the outage in memory, move the stamp,
+// go on. The next flush, or the next end that is told (ensureStamp), stores both in one
+// batch.
+//
+// | crash after | what opening finds |
+// | --- | --- |
+// | the outage is recorded in memory | the stamp from before it: the same outage is recorded again, and may be longer |
+// | a command behind it is durable | a time later than the stamp by a gap: the outage is recorded by Configure (loaded) |
+// | the stamp is stored | the outage, and a stamp behind it |
+//
+// The stamp on disk is at least as late as any idle end that a caller was told of, and as
+// any end that was stored. The gap from the latest time on disk to the next command is
+// an outage too.
 
 // maxGap is the longest time between two stamps of life that is no outage.
 const maxGap = 5000
@@ -46,28 +55,29 @@ const keptOutages = 16
 // to the end of its grace, in milliseconds.
 type outage struct{ from, until int64 }
 
-// outages are all that is known of them, and what they mean for deadlines. All
-// methods are safe for concurrent use.
+// outages are the known outages, and what they mean for deadlines. All methods are safe
+// for concurrent use.
 type outages struct {
-	mu       sync.Mutex
-	stamp    atomic.Int64 // of the last sign of life; 0 until the first tick
-	saved    atomic.Int64 // the stamp that is durable
-	taken    atomic.Int64 // latest idle deadline by which a session left the lists
-	refusing atomic.Bool  // the store refused writes at the stamp
-	list     atomic.Pointer[[]outage]
-	count    atomic.Int64
-	refused  int64 // when the refusal began; guarded by mu
-	grace    int64
+	mu           sync.Mutex
+	stamp        atomic.Int64 // of the last sign of life; 0 until the first tick
+	savedStamp   atomic.Int64 // the stamp that is durable
+	latestExpiry atomic.Int64 // the latest idle deadline at which a session was expired
+	refusing     atomic.Bool  // the store refused writes at the stamp
+	list         atomic.Pointer[[]outage]
+	count        atomic.Int64
+	refusedSince int64 // when the refusal began; guarded by mu
+	grace        int64
 
-	forgotten outage // by a crash, without its grace; zero for none
+	lostInCrash outage // an outage that a crash lost, without its grace; zero for none
 
-	saving sync.Mutex // one attest writes at a time
+	saving sync.Mutex // one call of ensureStamp writes at a time
 }
 
-// note takes a command for a sign of life, and says whether the store refuses
-// writes meanwhile. It records an outage if the last sign lies too far back, and
-// for as long as writes are refused. Every command calls it first.
-func (o *outages) note(now int64, refusing bool) {
+// signOfLife is called by every command first, with whether the store refuses writes. It
+// records an outage if the last sign of life lies too far back, and one for as long as
+// writes are refused.
+func (o *outages) signOfLife(now int64, refusing bool) {
+	// Nearly always nothing has happened: move the stamp without the lock.
 	stamp, was := o.stamp.Load(), o.refusing.Load()
 	if stamp == 0 || (now <= stamp && refusing == was) {
 		return
@@ -82,26 +92,26 @@ func (o *outages) note(now int64, refusing bool) {
 	now = max(now, stamp)
 	switch {
 	case refusing && !was:
-		// Nobody can say when the store began to fail: what is not durable
-		// may never become so.
+		// Nobody can say when the store began to fail. What is not durable may never
+		// become so, hence the outage begins with the durable stamp.
 		o.count.Add(1)
-		o.refused = max(o.saved.Load(), o.taken.Load())
-		o.record(o.refused, now, 1)
+		o.refusedSince = max(o.savedStamp.Load(), o.latestExpiry.Load())
+		o.record(o.refusedSince, now, 1)
 	case refusing:
-		o.record(o.refused, now, 1)
+		o.record(o.refusedSince, now, 1)
 	case was:
-		o.record(o.refused, now, 0)
+		o.record(o.refusedSince, now, 0)
 	case now-stamp > maxGap:
 		o.count.Add(1)
-		o.record(max(stamp, o.taken.Load()), now, 0)
+		o.record(max(stamp, o.latestExpiry.Load()), now, 0)
 	}
 	o.refusing.Store(refusing)
 	o.stamp.Store(now)
 }
 
-// record adds an outage that began at from and lasts until now, or longer: then
-// least keeps it going beyond now if there is no grace. It becomes one with
-// those whose graces it touches. The caller holds mu.
+// record adds an outage from one instant to now, with its grace. If there is no grace,
+// least keeps it going beyond now. It becomes one with the outages whose graces it
+// touches. The caller holds mu.
 func (o *outages) record(from, now, least int64) {
 	list := slices.Clone(o.all())
 	until := now + max(o.grace, least)
@@ -116,24 +126,24 @@ func (o *outages) record(from, now, least int64) {
 	o.list.Store(&list)
 }
 
-// tick makes gaps count from now on, if they do not yet.
+// tick makes gaps count as outages from the first tick on.
 func (o *outages) tick(now int64) { o.stamp.CompareAndSwap(0, now) }
 
-// noteExpiry notes that a session left the lists because its idle deadline passed.
-func (o *outages) noteExpiry(deadline int64) { storeMax(&o.taken, deadline) }
+// noteExpiry notes that a session was expired because its idle deadline passed.
+func (o *outages) noteExpiry(deadline int64) { storeMax(&o.latestExpiry, deadline) }
 
-// loaded says how late a time the rest of the store knows: the engine lived then,
-// whatever the stamp says. If that is a gap after the stamp, a crash forgot an outage:
-// it is stored with the next stamp, and commands after it may be durable before.
-// Configure, which says how long graces are, records it.
+// loaded is called on opening with the latest time in the store: the engine lived then,
+// whatever the stamp says. If there is a gap between the two, a crash lost an outage: a
+// command behind it became durable before the stamp. Configure records it, as it knows
+// how long the grace is.
 func (o *outages) loaded(latest int64) {
 	if stamp := o.stamp.Load(); stamp != 0 {
 		if latest-stamp > maxGap {
-			o.forgotten = outage{stamp, latest}
+			o.lostInCrash = outage{stamp, latest}
 		}
 		storeMax(&o.stamp, latest)
 	}
-	o.saved.Store(o.stamp.Load())
+	o.savedStamp.Store(o.stamp.Load())
 }
 
 func storeMax(v *atomic.Int64, to int64) {
@@ -152,9 +162,9 @@ func (o *outages) all() []outage {
 	return nil
 }
 
-// effectiveDeadline moves a deadline that fell into an outage, or the grace behind it, to
-// the end of the grace. It keeps the order of deadlines. One that had passed
-// when the outage began, and so may have been told of, stays.
+// effectiveDeadline moves a deadline that falls into an outage, or into the grace behind
+// it, to the end of the grace. It keeps the order of deadlines. A deadline that had passed
+// when the outage began stays: somebody may have been told of it.
 func (o *outages) effectiveDeadline(deadline int64) int64 {
 	for _, out := range o.all() {
 		if out.from < deadline && deadline < out.until {
@@ -164,9 +174,9 @@ func (o *outages) effectiveDeadline(deadline int64) int64 {
 	return deadline
 }
 
-// effectiveNow is the instant from which windows are measured at now: during the
-// grace after an outage, the instant the outage began, so that who was online
-// then still is.
+// effectiveNow is the instant from which windows of presence are measured at now. During
+// an outage and its grace it is the instant at which the outage began, so that who was
+// online then still is.
 func (o *outages) effectiveNow(now int64) int64 {
 	list := o.all()
 	for i := len(list) - 1; i >= 0; i-- {
@@ -177,8 +187,8 @@ func (o *outages) effectiveNow(now int64) int64 {
 	return now
 }
 
-// put puts the stamp, at least as late as a time, and the outages into a batch.
-// Once that is durable, call durable with what it returns.
+// put puts the outages and the stamp, or a later time, into a batch. Once that is
+// durable, the caller calls setDurable with the result.
 func (o *outages) put(b *pebble.Batch, least int64) (stamp int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -192,25 +202,25 @@ func (o *outages) put(b *pebble.Batch, least int64) (stamp int64, err error) {
 		b.Set(metaKey(metaOutages), o.encode(), nil))
 }
 
-// durable notes the stamp that is on disk.
-func (o *outages) durable(stamp int64) { storeMax(&o.saved, stamp) }
+// setDurable notes the stamp that is on disk.
+func (o *outages) setDurable(stamp int64) { storeMax(&o.savedStamp, stamp) }
 
-// ensureStamp returns once no crash can bring back a session that a caller is about
-// to be told has ended. A crash is followed by an outage that begins with the
-// stamp on disk: that must not lie before the end, or the outage would put it
-// off. An end by a command must be on disk itself.
+// ensureStamp returns once a caller may be told that a session has ended: no crash can
+// bring it back. An idle end is computed, and after a crash there is an outage that
+// begins with the stamp on disk. If that lay before the end, the outage would put the end
+// off. Any other end must be on disk itself.
 func (e *Engine) ensureStamp(p *partition, end *rollcall.End) error {
 	o := &e.outages
 	if !e.store.always {
-		return nil // up to a second is lost by the rules of this store
+		return nil // with this durability a crash may lose a second
 	}
 	at := end.At.UnixMilli()
-	if end.Cause != rollcall.CauseExpired || o.stamp.Load() == 0 || at <= o.saved.Load() {
-		return e.store.waitFor(p.newest.Load())
+	if end.Cause != rollcall.CauseExpired || o.stamp.Load() == 0 || at <= o.savedStamp.Load() {
+		return e.store.waitFor(p.newestRecord.Load())
 	}
 	o.saving.Lock()
 	defer o.saving.Unlock()
-	if at <= o.saved.Load() { // another one has seen to it meanwhile
+	if at <= o.savedStamp.Load() { // another caller has stored it meanwhile
 		return nil
 	}
 	b := e.store.newBatch()
@@ -221,7 +231,7 @@ func (e *Engine) ensureStamp(p *partition, end *rollcall.End) error {
 	if err := e.store.write(b); err != nil {
 		return err
 	}
-	o.durable(stamp)
+	o.setDurable(stamp)
 	return nil
 }
 
@@ -252,13 +262,13 @@ func (o *outages) decode(b []byte) error {
 	return r.done()
 }
 
-// configure takes over the grace.
+// configure sets the grace, and records the outage that a crash lost.
 func (o *outages) configure(s rollcall.Settings) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.grace = s.RestartGrace.Milliseconds()
-	if f := o.forgotten; f != (outage{}) {
-		o.forgotten = outage{}
+	if f := o.lostInCrash; f != (outage{}) {
+		o.lostInCrash = outage{}
 		o.count.Add(1)
 		o.record(f.from, f.until, 0)
 	}

@@ -16,13 +16,13 @@ func TestOutagesKeepTheOrderOfDeadlines(t *testing.T) {
 	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
 		o := outages{grace: rapid.Int64Range(0, 90_000).Draw(t, "grace")}
 		now := int64(1_000_000)
-		o.note(now, false)
+		o.signOfLife(now, false)
 		require.Empty(t, o.all(), "no gap counts before the first tick")
 		o.tick(now)
 		for _, gap := range rapid.SliceOfN(rapid.Int64Range(0, 300_000), 1, 20).Draw(t, "gaps") {
 			before := len(o.all())
 			now += gap
-			o.note(now, false)
+			o.signOfLife(now, false)
 			if gap <= maxGap {
 				require.Len(t, o.all(), before)
 			}
@@ -52,7 +52,7 @@ func TestOutagesWhoseGracesTouchAnswerAsOne(t *testing.T) {
 				each = append(each, outage{now, now + gap + o.grace})
 			}
 			now += gap
-			o.note(now, false)
+			o.signOfLife(now, false)
 			require.LessOrEqual(t, len(o.all()), keptOutages)
 
 			deadline := rapid.Int64Range(now-200_000, now+200_000).Draw(t, "deadline")
@@ -80,9 +80,9 @@ func TestOutagesWhoseGracesTouchAnswerAsOne(t *testing.T) {
 func TestADeadlineInAnOutageMovesBehindItsGrace(t *testing.T) {
 	o := outages{grace: 60_000}
 	o.tick(100_000)
-	o.note(105_000, false)
+	o.signOfLife(105_000, false)
 	require.Empty(t, o.all(), "5 s are no outage")
-	o.note(200_000, false)
+	o.signOfLife(200_000, false)
 	require.Equal(t, []outage{{105_000, 260_000}}, o.all())
 	for deadline, want := range map[int64]int64{
 		104_999: 104_999,
@@ -104,20 +104,20 @@ func TestTimeInWhichWritesAreRefusedIsOneOutage(t *testing.T) {
 	for _, grace := range []int64{0, 60_000} {
 		o := outages{grace: grace}
 		o.tick(100_000)
-		o.durable(100_000)
+		o.setDurable(100_000)
 		for now := int64(100_500); now <= 102_000; now += 500 {
-			o.note(now, false)
+			o.signOfLife(now, false)
 		}
 		for now := int64(102_001); now < 900_000; now += 700 {
-			o.note(now, true)
+			o.signOfLife(now, true)
 			require.Greater(t, o.effectiveDeadline(100_001), now, "what was due since the last durable stamp waits")
 			require.EqualValues(t, 100_000, o.effectiveDeadline(100_000), "what was due before has ended")
 			require.EqualValues(t, 100_000, o.effectiveNow(now))
 		}
-		o.note(900_000, false)
+		o.signOfLife(900_000, false)
 		require.Equal(t, []outage{{100_000, 900_000 + grace}}, o.all())
 		require.EqualValues(t, 1, o.count.Load())
-		o.note(901_000, false)
+		o.signOfLife(901_000, false)
 		require.Len(t, o.all(), 1)
 	}
 }
@@ -125,10 +125,10 @@ func TestTimeInWhichWritesAreRefusedIsOneOutage(t *testing.T) {
 func TestARefusalRevivesNobodyWhoLeftTheLists(t *testing.T) {
 	o := outages{grace: 60_000}
 	o.tick(100_000)
-	o.durable(100_000)
-	o.note(101_000, false)
+	o.setDurable(100_000)
+	o.signOfLife(101_000, false)
 	o.noteExpiry(100_900)
-	o.note(102_000, true)
+	o.signOfLife(102_000, true)
 	require.EqualValues(t, 100_900, o.effectiveDeadline(100_900))
 	require.EqualValues(t, 162_000, o.effectiveDeadline(100_901))
 }

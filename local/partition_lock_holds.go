@@ -13,9 +13,9 @@ import (
 	"unsafe"
 )
 
-// partitionLock guards a partition and measures how long it is held for writing, in
-// processor time of the thread, which the holder has for itself meanwhile: what a
-// machine that does other things cannot stretch.
+// partitionLock guards a partition and measures how long it is held for writing. It does so
+// in processor time of the holder's thread, which other work on the machine does not
+// stretch.
 type partitionLock struct {
 	sync.RWMutex
 	by    string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
@@ -11,7 +12,7 @@ import (
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
-// beatScratch is the working memory of a batch of beats, kept for the next one.
+// beatScratch is the working memory of a call of Beat, kept for the next call.
 type beatScratch struct {
 	hashes  []uint64
 	bucket  []uint32 // of each partition, where its users begin in order
@@ -21,15 +22,16 @@ type beatScratch struct {
 	tally   recency.Tally
 }
 
-func grown[T any](s []T, n int) []T {
+func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
 	}
 	return s[:n]
 }
 
-// Beat implements [rollcall.Presence]. It goes in passes: hash all, sort by
-// partition, and in each partition find all, then write all.
+// Beat implements [rollcall.Presence]. It works in passes over all users: hash, sort by
+// partition, and in each partition look up, then write. In a pass the cache misses of
+// many users overlap.
 func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
 	now, err := e.enterWrite(at)
 	if err != nil {
@@ -38,7 +40,7 @@ func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
 	b, _ := e.scratch.Get().(*beatScratch)
 	defer e.scratch.Put(b)
 	b.sort(users, len(e.parts))
-	defer func() { clear(b.ids) }() // hold on to no caller's strings
+	defer func() { clear(b.ids) }() // the strings are the caller's
 	for i, p := range e.parts {
 		from, to := b.bucket[i], b.bucket[i+1]
 		if from == to {
@@ -51,12 +53,15 @@ func (e *Engine) Beat(_ context.Context, at time.Time, users []string) error {
 	return nil
 }
 
-// sort hashes the users and puts them in the order of their partitions.
+// sort hashes the users and sorts them by partition, by counting.
 func (b *beatScratch) sort(users []string, parts int) {
 	n := len(users)
-	b.hashes, b.ids, b.sums = grown(b.hashes, n), grown(b.ids, n), grown(b.sums, n)
-	b.numbers, b.bucket = grown(b.numbers, n), grown(b.bucket, parts+2)
+	b.hashes, b.ids, b.sums = resize(b.hashes, n), resize(b.ids, n), resize(b.sums, n)
+	b.numbers, b.bucket = resize(b.numbers, n), resize(b.bucket, parts+2)
 	clear(b.bucket)
+
+	// Count the users of each partition two places ahead, so that after the second
+	// pass bucket[p] is where partition p begins.
 	for i, u := range users {
 		h := rollcall.HashUser(u)
 		b.hashes[i] = h
@@ -75,24 +80,24 @@ func (b *beatScratch) sort(users []string, parts int) {
 func (p *partition) beat(at int64, b *beatScratch, from, to int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.eng.open(); err != nil { // the last flush may be over
+	if err := p.eng.readable(); err != nil { // Close may have flushed already
 		return err
 	}
 	now := p.advance(at)
 	numbers := b.numbers[from:to]
 	err := p.dir.InsertAll(b.sums[from:to], b.ids[from:to], numbers, func(_ int, n uint32) {
-		p.fresh = append(p.fresh, n)
+		p.unstored = append(p.unstored, n)
 	})
 	if err != nil {
 		return errFull(err)
 	}
 	p.recordBeats(now, numbers, &b.tally, true)
-	b.tally.Flush(&p.eng.seconds) // under the lock: who counts has no user between two seconds
+	b.tally.Flush(&p.eng.seconds) // under the lock, so that a count has each user in one second
 	return p.flushEarly()
 }
 
-// recordBeat is a sign of life of some numbers, outside of Beat. Without announce the
-// caller's unit has told of it.
+// recordBeat is recordBeats for a command other than Beat. Without announce the
+// command's transaction has announced the user.
 func (p *partition) recordBeat(now int64, numbers []uint32, announce bool) {
 	if len(numbers) == 0 {
 		return
@@ -102,25 +107,28 @@ func (p *partition) recordBeat(now int64, numbers []uint32, announce bool) {
 	t.Flush(&p.eng.seconds)
 }
 
-// heard is a number that may have been offline, and when it was seen before.
-type heard struct{ n, prev uint32 }
+// sighting is a number that may have been offline, and the second it was seen in before.
+type sighting struct{ n, prev uint32 }
 
-// recordBeats notes a sign of life, and announces those who were offline.
+// recordBeats records a sign of life of some numbers, and announces those that were
+// offline.
 func (p *partition) recordBeats(now int64, numbers []uint32, t *recency.Tally, announce bool) {
 	pr := &p.presence
-	back := pr.back[:0]
-	line := max(onlineSince(p.eng.outages.effectiveNow(now), p.eng.announced), p.told.place.Sec)
+	back := pr.sightings[:0]
+
+	// Only users last seen before the line, or hidden, can have been offline.
+	line := max(onlineSince(p.eng.outages.effectiveNow(now), p.eng.offlineAfter), p.announcements.place.Sec)
 	pr.seen.Hear(secOf(now), numbers, t, line, func(n, prev uint32, hidden bool) {
-		if prev == 0 && pr.forgot.Contains(n) {
-			pr.again = append(pr.again, n)
+		if prev == 0 && pr.forgotNotes.Contains(n) {
+			pr.heardAgain = append(pr.heardAgain, n)
 		}
 		if hidden {
 			pr.gone.Remove(n)
-			pr.ungone = append(pr.ungone, n)
+			pr.backFromGone = append(pr.backFromGone, n)
 		}
-		back = append(back, heard{n, prev})
+		back = append(back, sighting{n, prev})
 	})
-	pr.back = back
+	pr.sightings = back
 	if !announce || !p.eng.settings.PresenceEvents {
 		return
 	}
@@ -129,10 +137,10 @@ func (p *partition) recordBeats(now int64, numbers []uint32, t *recency.Tally, a
 	}
 }
 
-// unforget takes back that a user's last-seen time was forgotten, in a batch that
-// stores a later sign of life: it may have come within the second that was forgotten.
+// unforget puts into a batch that a user's last-seen time counts again. It goes with a
+// later sign of life, which may be of the same second as the one that was forgotten.
 func (p *partition) unforget(b *pebble.Batch, n uint32) error {
-	if !p.presence.forgot.Contains(n) {
+	if !p.presence.forgotNotes.Contains(n) {
 		return nil
 	}
 	return b.Delete(forgetKey(p.index, n), nil)
@@ -140,14 +148,14 @@ func (p *partition) unforget(b *pebble.Batch, n uint32) error {
 
 // flushEarly flushes the partition if too many events wait for the next flush.
 func (p *partition) flushEarly() error {
-	if len(p.told.waiting) < maxWaiting {
+	if len(p.announcements.waiting) < maxWaiting {
 		return nil
 	}
 	_, _, err := p.flushLocked()
 	return err
 }
 
-// setGone makes users gone: offline until their next sign of life.
+// setGone makes users gone in memory: offline until their next sign of life.
 func (p *partition) setGone(gone []goneUser) {
 	if len(gone) == 0 {
 		return
@@ -157,7 +165,7 @@ func (p *partition) setGone(gone []goneUser) {
 		p.presence.seen.Hide(d.n, &t)
 		p.presence.gone.Add(d.n)
 		if d.leave != 0 {
-			p.told.leaving.set(d.n, d.leave)
+			p.announcements.logoutGraces.set(d.n, d.leave)
 		}
 	}
 	t.Flush(&p.eng.seconds)
@@ -172,13 +180,14 @@ func onlineSince(now int64, window time.Duration) uint32 {
 // last-seen times.
 func (e *Engine) retainedSince(now int64) uint32 { return onlineSince(now, e.settings.Retention) }
 
-// online reports whether a user is, in truth.
+// online reports whether the user is online, invisible users included.
 func (p *partition) online(n uint32, now int64, window time.Duration) bool {
 	last := p.presence.seen.Last(n)
 	return last != 0 && last >= onlineSince(p.eng.outages.effectiveNow(now), window) && !p.presence.seen.Hidden(n)
 }
 
-// lastSeen returns what a viewer is shown of a user's presence.
+// lastSeen returns what a viewer is shown of a user: whether they are online, and the
+// second they were last seen in, 0 if that is not known or too long ago.
 func (p *partition) lastSeen(n uint32, now int64, window time.Duration, v rollcall.Viewer) (online bool, last uint32) {
 	last = p.presence.seen.Last(n)
 	if v == rollcall.ViewerPublic && p.users.invisible.Contains(n) {
@@ -203,7 +212,8 @@ func (e *Engine) Count(_ context.Context, at time.Time, window time.Duration, v 
 	return e.count(e.latest(now), window, v), nil
 }
 
-// count counts who is online, with all partitions locked.
+// count counts the users online, with all partitions locked. It sums seconds, not
+// users, and takes off the invisible ones for the public.
 func (e *Engine) count(now int64, window time.Duration, v rollcall.Viewer) int {
 	n := int(e.seconds.Sum(onlineSince(e.outages.effectiveNow(now), window), secOf(now)))
 	if v == rollcall.ViewerAdmin {
@@ -238,7 +248,8 @@ func (e *Engine) CountKnown(_ context.Context, at time.Time, v rollcall.Viewer) 
 	return e.knownCount(e.latest(now), v), nil
 }
 
-// knownCount counts who has a last-seen time, with all partitions locked.
+// knownCount counts the users with a last-seen time, with all partitions locked. The
+// seconds do not count those who are gone, so they are counted one by one.
 func (e *Engine) knownCount(now int64, v rollcall.Viewer) int {
 	line := e.retainedSince(now)
 	n := int(e.seconds.Sum(line, 1<<32-1))
@@ -299,7 +310,7 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 		return 0, err
 	}
 	line := secOf(before.UnixMilli()) // in whole seconds, as windows are
-	n, all, err := e.clearing(line).run(now, func() bool { return ctx.Err() != nil })
+	n, all, err := e.newClearRun(line).run(now, func() bool { return ctx.Err() != nil })
 	if err == nil && !all {
 		err = &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: ctx.Err()}
 	}
@@ -309,3 +320,40 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 // secOf returns the whole second of an instant in milliseconds, as presence
 // counts it; an instant before 1970 is 0, which means never.
 func secOf(ms int64) uint32 { return uint32(max(0, ms/1000)) }
+
+// presence is the last-seen times of a partition.
+type presence struct {
+	seen        recency.Table
+	gone        *roaring.Bitmap // numbers offline until they are heard again
+	forgotNotes *roaring.Bitmap // numbers with a note in the store that their last-seen time is void
+	sightings   []sighting      // working memory of recordBeats
+	seenFlush
+}
+
+// seenFlush is what flushes know of last-seen times in the store. A flush that fails puts
+// it back as it was.
+type seenFlush struct {
+	heardAgain      []uint32        // with a note, and heard since the last flush
+	backFromGone    []uint32        // gone, and heard since the last flush
+	removedNotes    []uint32        // whose note the flush at hand removes
+	flushedTo       uint32          // all seconds before this one are in the store
+	deltaEntries    int             // entries in the beat records
+	roll            roll            // the rolling snapshot of last-seen times
+	forgottenInRoll *roaring.Bitmap // while there is one: numbers forgotten since it began
+}
+
+// noteForgotten notes that the store has a note that a last-seen time is void.
+func (pr *presence) noteForgotten(n uint32) {
+	pr.forgotNotes.Add(n)
+	if pr.roll.stage != rollNone {
+		pr.forgottenInRoll.Add(n)
+	}
+}
+
+// flushedSeen is called once a batch of flushBeats has been applied.
+func (pr *presence) flushedSeen() {
+	for _, n := range pr.removedNotes {
+		pr.forgotNotes.Remove(n)
+	}
+	pr.removedNotes = nil
+}

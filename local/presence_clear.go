@@ -11,48 +11,48 @@ import (
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
-// clearStep bounds how many users one step looks at, and so how many it forgets.
+// clearStep bounds the users that one step looks at, and so those it forgets.
 const clearStep = 256
 
-// clearing forgets all who were last seen before a second: partition by
-// partition, the last first (see upkeep_sweep.go), and in each those in the log of
-// seconds first, then those who are gone.
-type clearing struct {
-	e      *Engine
-	line   uint32
-	left   int // partitions not done yet
-	place  recency.Place
-	walked bool   // the log of the partition has been
-	gone   uint32 // of those of it who are gone, all below have been
+// clearRun forgets the last-seen times before a second, in steps. It goes through the
+// partitions from the last to the first (upkeep_sweep.go says why). In each it first
+// takes the users in the log of seconds, then those who are gone.
+type clearRun struct {
+	e         *Engine
+	line      uint32
+	partsLeft int           // partitions not done yet
+	place     recency.Place // in the log of seconds
+	logDone   bool          // the log of seconds is done
+	nextGone  uint32        // users who are gone are done below this number
 }
 
-func (e *Engine) clearing(line uint32) *clearing {
-	return &clearing{e: e, line: line, left: len(e.parts)}
+func (e *Engine) newClearRun(line uint32) *clearRun {
+	return &clearRun{e: e, line: line, partsLeft: len(e.parts)}
 }
 
-// run forgets in steps until it is over or nobody is left. It tells how many it
-// forgot, and whether that was all; if not, it may be called again to go on.
-func (c *clearing) run(now int64, over func() bool) (n int, all bool, err error) {
-	var units []*tx
-	for c.left > 0 {
-		u, cleared, err := c.step(now)
-		if u != nil {
-			units, n = append(units, u), n+cleared
+// run takes steps until nobody is left, or over says so. It returns how many users it
+// forgot, and whether that was all. If not, another call goes on from there.
+func (c *clearRun) run(now int64, over func() bool) (n int, all bool, err error) {
+	var txs []*tx
+	for c.partsLeft > 0 {
+		tx, cleared, err := c.step(now)
+		if tx != nil {
+			txs, n = append(txs, tx), n+cleared
 		}
-		if len(units) == sweepUnits {
-			err = waitAll(units, err)
-			units = units[:0]
+		if len(txs) == maxSweepTxs {
+			err = waitAll(txs, err)
+			txs = txs[:0]
 		}
-		if err != nil || (c.left > 0 && over()) {
-			return n, false, waitAll(units, err)
+		if err != nil || (c.partsLeft > 0 && over()) {
+			return n, false, waitAll(txs, err)
 		}
 	}
-	return n, true, waitAll(units, nil)
+	return n, true, waitAll(txs, nil)
 }
 
-// step forgets some; u is nil if it found nobody.
-func (c *clearing) step(at int64) (u *tx, n int, err error) {
-	p := c.e.parts[c.left-1]
+// step forgets some users. The transaction is nil if it found none.
+func (c *clearRun) step(at int64) (tx *tx, n int, err error) {
+	p := c.e.parts[c.partsLeft-1]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.advance(at)
@@ -61,99 +61,103 @@ func (c *clearing) step(at int64) (u *tx, n int, err error) {
 	if len(numbers) == 0 {
 		return nil, 0, nil
 	}
-	u = p.newTx()
-	if err := p.forget(u, now, numbers); err != nil {
+	tx = p.newTx()
+	if err := p.forget(tx, now, numbers); err != nil {
 		*c = before
-		return nil, 0, u.drop(err)
+		return nil, 0, tx.abort(err)
 	}
-	return u, len(numbers), nil
+	return tx, len(numbers), nil
 }
 
-// next returns the next of them, each once, having looked at clearStep.
-func (c *clearing) next(pr *presence) (numbers []uint32) {
-	if !c.walked {
+// next looks at the next clearStep users and returns those to forget, each once.
+func (c *clearRun) next(pr *presence) (numbers []uint32) {
+	if !c.logDone {
 		var more bool
 		c.place, more = pr.seen.Walk(c.place, c.line, clearStep, func(_, n uint32) { numbers = append(numbers, n) })
-		c.walked = !more
+		c.logDone = !more
 		slices.Sort(numbers)
 		return slices.Compact(numbers)
 	}
 	it := pr.gone.Iterator()
-	it.AdvanceIfNeeded(c.gone)
+	it.AdvanceIfNeeded(c.nextGone)
 	for range clearStep {
 		if !it.HasNext() {
-			c.left, c.place, c.walked, c.gone = c.left-1, recency.Place{}, false, 0
+			c.partsLeft, c.place, c.logDone, c.nextGone = c.partsLeft-1, recency.Place{}, false, 0
 			return numbers
 		}
 		n := it.Next()
-		if c.gone = n + 1; pr.seen.Last(n) < c.line {
+		if c.nextGone = n + 1; pr.seen.Last(n) < c.line {
 			numbers = append(numbers, n)
 		}
 	}
 	return numbers
 }
 
-// forget removes the last-seen times of users, and those users of whom nothing
-// else is known.
-func (p *partition) forget(u *tx, now int64, numbers []uint32) error {
+// forget removes the last-seen times of users. A user of whom nothing else is known goes
+// too.
+func (p *partition) forget(tx *tx, now int64, numbers []uint32) error {
 	for _, n := range numbers {
-		online, err := u.appendOverdue(n, now)
+		online, err := tx.appendOverdue(n, now)
 		if err != nil {
 			return err
 		}
-		// It stands until a flush even if they came back, and replayJournal may have set it.
-		if err := u.batch.Delete(goneKey(p.index, n), nil); err != nil {
+
+		// These come after appendOverdue, which may have put the same records: that the
+		// user is gone, and a sign of life from before.
+		if err := tx.batch.Delete(goneKey(p.index, n), nil); err != nil {
 			return err
 		}
-		// Behind replayJournal, which may have stored that they were heard again after they
-		// had been forgotten before.
+
+		// Flushed beats stay in the store: the note says up to which second they are void.
 		last := binary.BigEndian.AppendUint32(nil, p.presence.seen.Last(n))
-		if err := errors.Join(u.batch.Delete(heardKey(p.index, n), nil), u.batch.Set(forgetKey(p.index, n), last, nil)); err != nil {
+		if err := errors.Join(tx.batch.Delete(heardKey(p.index, n), nil), tx.batch.Set(forgetKey(p.index, n), last, nil)); err != nil {
 			return err
 		}
 		if online {
-			u.presence(n, now, true)
+			tx.appendPresence(n, now, true)
 		}
 	}
-	if err := u.apply(); err != nil {
+	if err := tx.apply(); err != nil {
 		return err
 	}
-	p.removeOverdue(u)
+
+	p.removeOverdue(tx)
 	p.sessions.compactStep()
 	var t recency.Tally
 	for _, n := range numbers {
 		p.presence.seen.Forget(n, &t)
-		p.presence.forgotten(n)
+		p.presence.noteForgotten(n)
 		p.presence.gone.Remove(n)
 	}
 	t.Flush(&p.eng.seconds)
-	p.idle = append(p.idle, numbers...)
-	return p.releaseIdle()
+	p.releasable = append(p.releasable, numbers...)
+	return p.releaseNumbers()
 }
 
-// retention forgets last-seen times that are past their keep. It looks once a
-// minute, and takes as many ticks as it needs.
+// retention is the sweep that forgets last-seen times older than the retention. It
+// begins once a minute, and takes as many ticks as it needs.
 type retention struct {
-	mu     sync.Mutex
-	minute int64 // in which it began last
-	walk   *clearing
+	mu         sync.Mutex
+	lastMinute int64     // of the last sweep
+	run        *clearRun // the sweep under way, or nil
 }
 
+// forgetOld takes the steps of a tick.
 func (e *Engine) forgetOld(ctx context.Context, now int64, at time.Time) error {
 	r := &e.retention
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if minute := at.Unix() / 60; r.walk == nil && minute != r.minute {
-		r.minute = minute
-		r.walk = e.clearing(secOf(at.Add(-e.settings.Retention).UnixMilli()))
+	if minute := at.Unix() / 60; r.run == nil && minute != r.lastMinute {
+		r.lastMinute = minute
+		r.run = e.newClearRun(secOf(at.Add(-e.settings.Retention).UnixMilli()))
 	}
-	if r.walk == nil {
+	if r.run == nil {
 		return nil
 	}
-	t := e.turn(forgetTime)
-	_, all, err := r.walk.run(now, func() bool { return t.over() || ctx.Err() != nil })
+	t := e.timeSlice(forgetTime)
+	_, all, err := r.run.run(now, func() bool { return t.over() || ctx.Err() != nil })
 	if all {
-		r.walk = nil
+		r.run = nil
 		e.seconds.Trim(e.retainedSince(at.UnixMilli()))
 	}
 	return err

@@ -18,11 +18,13 @@ import (
 
 // Repairing a store.
 //
-// The problem: some bytes of a store cannot be read, or its clock ran ahead. All
-// that can be read is to be kept, and no answer may be wrong for it: an older
-// version of a record, which Pebble still has in another table, is not an answer.
-// So what cannot be read is a range of keys, and nothing of that range is kept,
-// wherever it stands.
+// Some bytes of a store cannot be read, or its clock ran ahead. All that can be read is to be kept,
+// and no answer may become wrong for it. Pebble may still have an older version of a lost record
+// in another table, and that is no answer.
+//
+// Invariants:
+//   - What cannot be read is a range of keys. Nothing of that range is kept, wherever it stands.
+//   - The old store is never changed or removed.
 //
 // A new store is made beside the old one:
 //
@@ -32,22 +34,21 @@ import (
 //     comes before it, provided that the tables hold nothing later (their
 //     ceiling), end every live session, and take from behind it only what shuts
 //     somebody out: bans, revoked keys, erasures.
-//  4. Be careful about what stood in the ranges: who may have left is gone, what
-//     may have been forgotten is forgotten.
+//  4. Assume the worst of what stood in the ranges: who may have left is gone, what may have
+//     been forgotten is forgotten.
 //  5. Set back what lies in the future.
 //  6. Go through the copy as check does. A record that contradicts others goes,
 //     what can be derived is made anew, until nothing is wrong.
 //  7. Open it as an engine, which finishes erasures, and check it once more.
 //
-// Then it takes the place of the old one, which is never removed:
+// Then it takes the place of the old one (exchange). Each renaming is durable before the next.
 //
-//	crash after                        what opening finds
-//	making the new store               the old store; the next repair begins anew
-//	"store.repairing" → ".repaired"    the old store; the next repair begins anew
-//	"store" → "store.damaged-…"        no store: finishRepair takes the next step
-//	"store.repaired" → "store"         the new store
-//
-// Each step is durable before the next one begins.
+// | crash after | what opening finds |
+// | --- | --- |
+// | making the new store | the old store; the next repair begins anew |
+// | "store.repairing" → "store.repaired" | the old store; the next repair begins anew |
+// | "store" → "store.damaged-…" | no store: finishRepair does the next step |
+// | "store.repaired" → "store" | the new store |
 
 // The names of stores beside a store.
 const (
@@ -88,7 +89,7 @@ type Loss struct {
 	Advice  string   // what to do about it
 }
 
-// repair is a repair on its way.
+// repair is a repair under way.
 type repair struct {
 	ctx    context.Context
 	dir    string
@@ -131,21 +132,22 @@ func Repair(ctx context.Context, dir string, o Options, ro RepairOptions) (Repai
 	return *out, errors.Join(err, lock.Close())
 }
 
-func (r *repair) say(step string) {
+func (r *repair) progress(step string) {
 	if r.ro.Progress != nil {
 		r.ro.Progress(step)
 	}
 }
 
-// did says that a step is done, and that its outcome is on disk.
-func (r *repair) did(step string) {
+// completed is called when the outcome of a step is on disk.
+func (r *repair) completed(step string) {
 	if r.ro.crash != nil {
 		r.ro.crash(step)
 	}
 }
 
+// run checks the store, makes the new one, and exchanges the two.
 func (r *repair) run() error {
-	r.say("checking the store")
+	r.progress("checking the store")
 	var err error
 	r.out.Found, err = checkStore(r.dir, r.o, r.ro.Now)
 	switch {
@@ -158,11 +160,13 @@ func (r *repair) run() error {
 		r.out.Healthy = true
 		return nil
 	}
+
+	// Begin anew, whatever a repair before has left.
 	if err := r.checkSpace(); err != nil {
 		return err
 	}
 	work := r.dir + repairingSuffix
-	for _, left := range []string{work, r.dir + repairedSuffix} { // of a repair that was cut short
+	for _, left := range []string{work, r.dir + repairedSuffix} {
 		if err := r.o.fs.RemoveAll(left); err != nil {
 			return fmt.Errorf("remove %s: %w", left, err)
 		}
@@ -176,12 +180,12 @@ func (r *repair) run() error {
 	return r.exchange(work)
 }
 
-// damagedTables reports whether opening failed for damage.
+// damagedTables reports whether opening failed because of damage.
 func damagedTables(err error) bool {
 	return (pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)) && rollcall.CodeOf(err) != rollcall.CodeConflict
 }
 
-// unopened words an error of opening what is to be repaired.
+// unopened words an error of opening the store to be repaired.
 func (*repair) unopened(err error) error {
 	if !damagedTables(err) {
 		return err
@@ -201,7 +205,7 @@ func (r *repair) checkSpace() error {
 	need += uint64(max(0, r.o.ReserveBytes))
 	usage, err := r.o.fs.GetDiskUsage(r.o.fs.PathDir(r.dir))
 	if err != nil {
-		return nil //nolint:nilerr // a file system that cannot tell is taken at its word
+		return nil //nolint:nilerr // this file system cannot tell
 	}
 	if usage.AvailBytes < need {
 		return &rollcall.Error{
@@ -237,7 +241,7 @@ func sizeOf(fsys vfs.FS, dir string) (total uint64, err error) {
 	return total, nil
 }
 
-// make makes the new store.
+// make makes the new store in a directory.
 func (r *repair) make(work string) error {
 	if err := makeDirs(r.o.fs, work, path.Join(work, journalName)); err != nil {
 		return openError("made", err)
@@ -262,7 +266,7 @@ func (r *repair) make(work string) error {
 	if err != nil {
 		return err
 	}
-	r.did("the new store is written")
+	r.completed("the new store is written")
 	return r.prove(work)
 }
 
@@ -277,10 +281,10 @@ func (r *repair) open(dir string, what purpose) (*store, error) {
 	return s, nil
 }
 
-// fill puts into the new store all that can be kept.
+// fill puts all that can be kept into the new store.
 func (r *repair) fill() error {
 	t := r.source.tables.Load()
-	bad, err := t.damage(r.source)
+	bad, err := t.damagedFiles(r.source)
 	if err != nil {
 		return err
 	}
@@ -291,7 +295,7 @@ func (r *repair) fill() error {
 			r.kept = append(r.kept, bad[i])
 		}
 	}
-	r.mend.lost = union(ranges)
+	r.mend.lost = joinRanges(ranges)
 	for _, step := range []struct {
 		what string
 		do   func() error
@@ -299,12 +303,12 @@ func (r *repair) fill() error {
 		{"copying what can be read", r.copyTables},
 		{"applying the journal", r.applyJournal},
 		{"setting back what lies in the future", r.setBack},
-		{"being careful about what is lost", r.beCareful},
+		{"being careful about what is lost", r.assumeTheWorst},
 		{"ending sessions", r.endSessions},
 		{"making the rest agree", r.mendAll},
 		{"writing the store", func() error { return r.target.tables.Load().flush() }},
 	} {
-		r.say(step.what)
+		r.progress(step.what)
 		if err := step.do(); err != nil {
 			return err
 		}
@@ -312,13 +316,12 @@ func (r *repair) fill() error {
 			return err
 		}
 	}
-	return r.tell()
+	return r.reportLosses()
 }
 
-// prove opens the new store as an engine does, erases anew who has to be, and
-// checks it.
+// prove opens the new store as an engine, erases users whose erasure was lost, and checks the store.
 func (r *repair) prove(work string) error {
-	r.say("opening the new store")
+	r.progress("opening the new store")
 	e, err := Open(work, *r.o)
 	if err != nil {
 		return err
@@ -344,61 +347,4 @@ func (r *repair) prove(work string) error {
 	}
 	r.out.Kept = report
 	return errors.Join(err, lock.Close())
-}
-
-// exchange puts the new store into the place of the old one.
-func (r *repair) exchange(work string) error {
-	r.say("putting the new store in place")
-	ready, old := r.dir+repairedSuffix, r.dir+damagedSuffix+r.ro.Now.UTC().Format("20060102T150405Z")
-	for n := 2; exists(r.o.fs, old); n++ {
-		old = fmt.Sprintf("%s%s%s-%d", r.dir, damagedSuffix, r.ro.Now.UTC().Format("20060102T150405Z"), n)
-	}
-	lock, err := lockDir(work, r.o.fs) // nobody may take it up half-way
-	if err != nil {
-		return err
-	}
-	defer lock.Close() //nolint:errcheck // nothing was written under it
-	for _, step := range [...][2]string{{work, ready}, {r.dir, old}, {ready, r.dir}} {
-		if err := renameDir(r.o.fs, step[0], step[1]); err != nil {
-			return fmt.Errorf("rename %s to %s: %w", step[0], step[1], err)
-		}
-		r.did(step[1])
-	}
-	r.out.Old = old
-	return nil
-}
-
-func exists(fsys vfs.FS, name string) bool {
-	_, err := fsys.Stat(name)
-	return err == nil
-}
-
-// renameDir renames a directory, durably.
-func renameDir(fsys vfs.FS, from, to string) error {
-	if err := fsys.Rename(from, to); err != nil {
-		return err
-	}
-	parent, err := fsys.OpenDir(fsys.PathDir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(parent.Sync(), parent.Close())
-}
-
-// FinishRepair takes the last step of a repair that a crash cut short before it:
-// the old store was put aside, and the new one is not in its place. It reports
-// whether that was so. Open, Check and Repair call it.
-func FinishRepair(dir string) (bool, error) { return finishRepair(dir, vfs.Default) }
-
-func finishRepair(dir string, fsys vfs.FS) (bool, error) {
-	ready := dir + repairedSuffix
-	if exists(fsys, dir) || !exists(fsys, ready) {
-		return false, nil
-	}
-	lock, err := lockDir(ready, fsys)
-	if err != nil {
-		return false, err
-	}
-	err = renameDir(fsys, ready, dir)
-	return err == nil, errors.Join(err, lock.Close())
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// setBack sets back what lies in the future, if the store knows a time more than
-// a day later than now: a wrong clock wrote it, and nobody can tell when it was
-// in truth. Instants become now. Days and hours that are not yet go, and so do
-// sessions whose id says that they began then: an id cannot be changed.
+// setBack sets back what lies in the future, if the store has a time more than a day later than now. A
+// wrong clock wrote it, and nobody can tell when it was. Instants become now. Days and hours in
+// the future are removed. So are sessions that began in the future, as their ids hold the time
+// and cannot be changed.
 func (r *repair) setBack() error {
 	if err := r.mend.flush(); err != nil {
 		return err
@@ -46,19 +46,19 @@ func (r *repair) setBack() error {
 	if err := b.beats(); err != nil {
 		return err
 	}
-	r.tellAhead(b, enginekit.TimeOf(c.latest))
+	r.reportAhead(b, enginekit.TimeOf(c.latest))
 	return r.mend.flush()
 }
 
-// backSetter goes through all records.
+// backSetter sets back record after record.
 type backSetter struct {
 	r      *repair
 	m      *mender
 	now    int64  // ms
-	sec    uint32 // the same
+	sec    uint32 // now in seconds
 	today  int32
 	moved  map[uint8]*roaring.Bitmap // numbers last seen in the future, by partition
-	counts map[string]int            // what went, in words
+	counts map[string]int            // removed records, by what they are
 	set    int                       // records that were set back
 }
 
@@ -145,9 +145,9 @@ func (b *backSetter) session(k, v []byte) {
 		b.dropRecord(k, "live sessions that began in the future", 1)
 	case id.Time().UnixMilli() > b.now:
 		b.dropRecord(k, "ended sessions that began in the future", 1)
-	case st.SeenAt.UnixMilli() > b.now || st.putOff > b.now+st.idle || st.End != nil && st.End.At.UnixMilli() > b.now:
+	case st.SeenAt.UnixMilli() > b.now || st.importedDeadline > b.now+st.idle || st.End != nil && st.End.At.UnixMilli() > b.now:
 		st.SeenAt = enginekit.TimeOf(min(st.SeenAt.UnixMilli(), b.now))
-		st.putOff = min(st.putOff, b.now+st.idle)
+		st.importedDeadline = min(st.importedDeadline, b.now+st.idle)
 		if st.End != nil {
 			st.End.At = enginekit.TimeOf(min(st.End.At.UnixMilli(), b.now))
 		}
@@ -253,8 +253,7 @@ func (b *backSetter) beats() error {
 	return b.m.err
 }
 
-// instant sets back what is of an instant. What was to last from then on lasts
-// as long from now on.
+// instant sets back a record with an instant. What lasts for some time from then lasts as long from now.
 func (b *backSetter) instant(k, v []byte) {
 	later := func(t time.Time) bool { return t.UnixMilli() > b.now }
 	now := enginekit.TimeOf(b.now)

@@ -9,16 +9,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 )
 
-// copyTables copies every record that can be read, and that nothing unreadable
-// may be newer than. The place in the journal is not among them.
+// copyTables copies every record that can be read, but those in ranges that cannot: there may have been
+// a newer version. It does not copy the place in the journal.
 func (r *repair) copyTables() error {
 	from := []byte{0}
 	for _, lost := range r.mend.lost {
 		if err := r.copyRange(from, bytes.TrimSuffix(lost.from, []byte{0})); err != nil {
 			return err
 		}
-		// The key before the range stands at the end of a block that can be read,
-		// and reading on behind it cannot be done.
+
+		// The key before the range is the last of a block that can be read. A scan would read
+		// on into the range, so it is copied by itself.
 		if before, cut := bytes.CutSuffix(lost.from, []byte{0}); cut {
 			if err := r.copyOne(before); err != nil {
 				return err
@@ -32,8 +33,8 @@ func (r *repair) copyTables() error {
 	return r.mend.flush()
 }
 
-// maxSkips bounds how many single records that cannot be read are left out. Past
-// that the rest of their table is.
+// maxSkips bounds the single unreadable records that are left out. After that the rest of their table
+// is left out.
 const maxSkips = 1000
 
 // copyRange copies the records from one key up to another.
@@ -46,7 +47,8 @@ func (r *repair) copyRange(from, to []byte) error {
 		if !isDamage(err) || r.mend.err != nil {
 			return errors.Join(err, r.mend.err)
 		}
-		// A record that no block says is damaged cannot be read: leave it out.
+
+		// A record cannot be read though its block is whole: leave it out.
 		bad := r.nextKey(last)
 		if bad == nil || bytes.Compare(bad, to) >= 0 {
 			return nil
@@ -54,7 +56,7 @@ func (r *repair) copyRange(from, to []byte) error {
 		table := bad[0]
 		if r.skipped++; r.skipped > maxSkips {
 			r.mend.drop(bad, "cannot be read, and neither can what follows")
-			r.mend.lost = union(append(r.mend.lost, keyRange{bad, []byte{table, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}))
+			r.mend.lost = joinRanges(append(r.mend.lost, keyRange{bad, []byte{table, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}))
 			from = key{table}.after()
 			continue
 		}

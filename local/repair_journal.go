@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall/rollcall/internal/journal"
 )
 
-// applyJournal applies the journal to the copy, as far as that can only make it
-// truer.
+// applyJournal applies the journal to the copy. If a confirmed record is missing, it applies whole only
+// what comes before it, and of the rest only what shuts somebody out.
 func (r *repair) applyJournal() error {
 	if err := r.mend.flush(); err != nil {
 		return err
@@ -22,10 +22,15 @@ func (r *repair) applyJournal() error {
 	if err != nil {
 		return err
 	}
+
+	// Is anything missing? Then some session may have ended unnoticed.
 	unknown := r.applied == 0 && r.mend.lost.has(metaKey(metaApplied))
 	whole := len(found.Holes) == 0
 	r.endAll = !whole || unknown
-	before := uint64(0) // records before it may be applied whole
+
+	// Records before this one are applied whole. With a hole that needs proof that the tables
+	// hold nothing behind it.
+	before := uint64(0)
 	switch {
 	case whole:
 		before = found.End + 1
@@ -45,7 +50,7 @@ func (r *repair) applyJournal() error {
 		return r.shutOut(record, n > last && last > 0, &newest)
 	})
 	if err == nil && !whole {
-		r.tellHoles(found.Holes, left, first, newest)
+		r.reportHoles(found.Holes, left, first, newest)
 	}
 	return err
 }
@@ -61,14 +66,14 @@ func (r *repair) salvage(fn func(n uint64, record []byte, behind bool) error) (j
 		return out, fmt.Errorf("read the journal: %w", err)
 	}
 	if after == 0 && len(out.Holes) > 0 && out.Holes[0].From == 1 && r.mend.lost.has(metaKey(metaApplied)) {
-		// Nobody can tell up to where the tables have it all. What the journal has
-		// let go of is less than that, so what it begins with follows on it.
+		// Nobody can tell up to which record the tables have all. The journal releases only what
+		// they have, so its first record follows on them: that is no hole.
 		out.Holes = out.Holes[1:]
 	}
 	return out, nil
 }
 
-// stampOf notes the sign of life that a record brings: when it was written.
+// stampOf notes the stamp of life in a record: about when it was written.
 func stampOf(k, v []byte, at *time.Time) {
 	if string(k) == string(metaKey(metaStamp)) && len(v) == 8 {
 		*at = enginekit.TimeOf(int64(be64(v)))
@@ -109,9 +114,8 @@ func eachOperation(b *pebble.Batch, fn func(kind pebble.InternalKeyKind, k, v []
 	}
 }
 
-// shutOut takes from a record that cannot be applied what shuts somebody out: a
-// ban, a revoked key, an erasure. That a ban was lifted counts only if nothing is
-// missing behind it.
+// shutOut applies of a record only what shuts somebody out: a ban, a revoked key, an erasure. That a ban
+// was lifted counts only if nothing is missing behind it.
 func (r *repair) shutOut(record []byte, nothingMissing bool, at *time.Time) error {
 	from := new(pebble.Batch)
 	if err := from.SetRepr(append([]byte(nil), record...)); err != nil {
@@ -142,8 +146,8 @@ func revoked(k, v []byte) bool {
 	return err == nil && !key.RevokedAt.IsZero()
 }
 
-// tellHoles says what is missing, and that every session ends for it.
-func (r *repair) tellHoles(holes []journal.Hole, left int, first, newest time.Time) {
+// reportHoles says what is missing, and that every session ends for it.
+func (r *repair) reportHoles(holes []journal.Hole, left int, first, newest time.Time) {
 	missing, file := -1, "the place in the journal is lost"
 	if len(holes) > 0 {
 		file, missing = holes[0].Damage.Error(), 0

@@ -45,7 +45,7 @@ func TestAHoleInTheJournalRevivesNobodyAndUndoesNoBan(t *testing.T) {
 	}
 	_, err = s.roll.Login(ctx, rollcall.Login{User: "late"})
 	require.Equal(t, rollcall.CodeUserBanned, rollcall.CodeOf(err), "a ban behind the hole holds")
-	require.False(t, s.eng.known(fullUser(3)), "an erasure behind the hole is carried out")
+	require.False(t, s.eng.hasNumber(fullUser(3)), "an erasure behind the hole is carried out")
 	_, err = s.roll.Login(ctx, rollcall.Login{User: "kicked"})
 	require.NoError(t, err)
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/rollcall/rollcall/internal/dayset"
 )
 
-// mender carries out what a checker finds to be necessary, in batches of a
-// bounded size, and remembers what was lost by it.
+// mender carries out the repairs of a checker, in batches of a bounded size, and remembers what was lost.
 type mender struct {
 	t     *tables
 	b     *pebble.Batch
@@ -36,7 +35,7 @@ type droppedRecords struct {
 	keys [][]byte
 }
 
-// namedDrops are told of each table by key.
+// namedDrops bounds the dropped records of a table that are named by key.
 const namedDrops = 10
 
 // mendBytes is the size of a batch.
@@ -89,13 +88,13 @@ func (m *mender) dropNumbers(k []byte, numbers []uint32) {
 	m.do(func(b *pebble.Batch) error { return b.Merge(k, dayset.AppendRemove(nil, low), nil) })
 }
 
-// rebuild puts right what can be derived.
+// rebuild carries out a fix that loses nothing.
 func (m *mender) rebuild(_ []byte, fix func(b *pebble.Batch) error) {
 	m.rebuilt++
 	m.do(fix)
 }
 
-// nameKind gives a kind a name that it can be known by.
+// nameKind gives a kind without a name one that it can be known by.
 func (m *mender) nameKind(kind uint8) {
 	m.kinds = append(m.kinds, kind)
 	m.do(setting(kindKey(kind), []byte(lostKind(kind))))
@@ -112,10 +111,11 @@ func newEpoch(b *pebble.Batch) error {
 
 func stampRecord(ms int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(ms)) }
 
-// mendRounds bounds how often a store is gone through until nothing is wrong.
+// mendRounds bounds the rounds of mendAll.
 const mendRounds = 8
 
-// mendAll goes through the store until nothing is wrong.
+// mendAll checks and mends the store in rounds, until a round finds nothing wrong. What is mended can
+// make another record wrong.
 func (r *repair) mendAll() error {
 	m := r.mend
 	for m.round = 1; m.round <= mendRounds; m.round++ {

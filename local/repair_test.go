@@ -86,7 +86,7 @@ func (s *fullStore) first(st *store, table byte) (k, v []byte) {
 		require.True(s.t, ok)
 		return metaKey(metaPartitions), v
 	}
-	err := st.scan(uninterrupted{}, key{table}, func(key, value []byte) error {
+	err := st.scan(uninterrupted(), key{table}, func(key, value []byte) error {
 		k, v = slices.Clone(key), slices.Clone(value)
 		return errStop
 	})

@@ -2,21 +2,22 @@ package local
 
 import (
 	"context"
-	"slices"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// named bounds how many ended sessions an answer names.
-const named = 100
+// maxNamedEnded bounds how many ended sessions an answer names.
+const maxNamedEnded = 100
 
-// leaving is what a step ends in one partition.
-type leaving struct {
+// endShare is the part of an EndCommand that concerns one partition.
+type endShare struct {
 	ids  []rollcall.SessionID
 	bans []rollcall.Ban
-	user string // all of this user's that match
+	user string // all sessions of this user that match the command; "" for none
 }
 
 // End implements [rollcall.Sessions].
@@ -25,10 +26,12 @@ func (e *Engine) End(_ context.Context, at time.Time, c rollcall.EndCommand) (ro
 	if err != nil {
 		return rollcall.EndResult{}, err
 	}
-	byPart := make(map[*partition]*leaving)
-	in := func(p *partition) *leaving {
+
+	// Each partition gets its part of the command, and ends it in one atomic step.
+	byPart := make(map[*partition]*endShare)
+	in := func(p *partition) *endShare {
 		if byPart[p] == nil {
-			byPart[p] = &leaving{}
+			byPart[p] = &endShare{}
 		}
 		return byPart[p]
 	}
@@ -43,16 +46,18 @@ func (e *Engine) End(_ context.Context, at time.Time, c rollcall.EndCommand) (ro
 	if c.User != "" {
 		in(e.partitionOf(c.User)).user = c.User
 	}
+
+	// The steps are waited for together, so they share a sync.
 	var res rollcall.EndResult
-	var units []*tx
+	var txs []*tx
 	for p, l := range byPart {
-		var u *tx
-		if u, err = p.end(now, l, &c, &res); err != nil {
+		var tx *tx
+		if tx, err = p.end(now, l, &c, &res); err != nil {
 			break
 		}
-		units = append(units, u)
+		txs = append(txs, tx)
 	}
-	err = waitAll(units, err)
+	err = waitAll(txs, err)
 	return res, err
 }
 
@@ -62,65 +67,74 @@ func (e *Engine) Ban(ctx context.Context, at time.Time, ban rollcall.Ban) (rollc
 }
 
 // end ends sessions of one partition in one atomic step.
-func (p *partition) end(at int64, l *leaving, c *rollcall.EndCommand, res *rollcall.EndResult) (*tx, error) {
+func (p *partition) end(at int64, l *endShare, c *rollcall.EndCommand, res *rollcall.EndResult) (*tx, error) {
 	p.lockWithoutOverdue(at)
 	defer p.mu.Unlock()
 	now := p.advance(at)
-	u := p.newTx()
+	tx := p.newTx()
 	s := &p.sessions
-	chosen := p.chosen(l, c, now)
-	if err := p.appendOverdueOf(u, chosen, l.bans, now); err != nil {
-		return nil, u.drop(err)
+	chosen := p.chooseSessions(l, c, now)
+
+	// What has happened to these users before comes before in the log.
+	if err := p.appendOverdueOf(tx, chosen, l.bans, now); err != nil {
+		return nil, tx.abort(err)
 	}
+
+	// The ends of the sessions, then the bans.
 	for _, x := range chosen {
 		end := rollcall.End{At: enginekit.TimeOf(now), Cause: x.cause, Reason: x.reason, Actor: x.actor}
-		session := s.ended(x.slot, end)
-		if err := u.end(&session, s.token.Get(x.slot)); err != nil {
-			return nil, u.drop(err)
+		session := s.endedSession(x.slot, end)
+		if err := tx.appendEnd(&session, s.token.Get(x.slot)); err != nil {
+			return nil, tx.abort(err)
 		}
-		if len(res.Sessions) < named {
+		if len(res.Sessions) < maxNamedEnded {
 			res.Sessions = append(res.Sessions, session.ID)
 		}
 	}
 	for _, b := range l.bans {
-		if err := u.batch.Set(banKey(p.index, b.Key), encodeBan(b), nil); err != nil {
-			return nil, u.drop(err)
+		if err := tx.batch.Set(banKey(p.index, b.Key), encodeBan(b), nil); err != nil {
+			return nil, tx.abort(err)
 		}
-		u.event(rollcall.UserBanned, now, b.User, rollcall.Event{Reason: b.Reason, Actor: b.Actor})
+		tx.appendEvent(rollcall.UserBanned, now, b.User, rollcall.Event{Reason: b.Reason, Actor: b.Actor})
 	}
+
+	// Who loses the last session goes offline.
 	var gone []goneUser
 	for n, logout := range p.lastSessionEnds(chosen, now) {
-		d, err := u.announceGone(n, now, logout)
+		d, err := tx.announceGone(n, now, logout)
 		if err != nil {
-			return nil, u.drop(err)
+			return nil, tx.abort(err)
 		}
 		gone = append(gone, d)
 	}
-	if err := u.apply(); err != nil {
+
+	// From here on only memory changes, and nothing can fail.
+	if err := tx.apply(); err != nil {
 		return nil, err
 	}
 	for _, x := range chosen {
 		s.remove(x.slot)
 	}
-	p.removeOverdue(u)
+	p.removeOverdue(tx)
 	s.compactStep()
 	for _, b := range l.bans {
 		p.users.setBan(b)
 	}
 	p.setGone(gone)
 	res.Ended += len(chosen)
-	return u, nil
+	return tx, nil
 }
 
-// chosenSession is a live session about to end.
+// chosenSession is a live session that a command ends.
 type chosenSession struct {
 	slot          uint32
 	cause         rollcall.Cause
 	reason, actor string
 }
 
-// chosen lists the live sessions a step ends, each once.
-func (p *partition) chosen(l *leaving, c *rollcall.EndCommand, now int64) []chosenSession {
+// chooseSessions lists the live sessions that the command ends in this partition. A
+// session that is named twice is listed once, with the first cause.
+func (p *partition) chooseSessions(l *endShare, c *rollcall.EndCommand, now int64) []chosenSession {
 	s := &p.sessions
 	var out []chosenSession
 	taken := make(map[uint32]bool)
@@ -155,26 +169,26 @@ func (p *partition) chosen(l *leaving, c *rollcall.EndCommand, now int64) []chos
 	return out
 }
 
-// appendOverdueOf appends what is overdue of the users of what is chosen, and of the
-// banned.
-func (p *partition) appendOverdueOf(u *tx, chosen []chosenSession, bans []rollcall.Ban, now int64) error {
-	caught := make(map[uint32]bool, len(chosen)+len(bans))
-	catch := func(n uint32) error {
-		if caught[n] {
+// appendOverdueOf appends what is overdue of the users of the chosen sessions and of
+// the banned users.
+func (p *partition) appendOverdueOf(tx *tx, chosen []chosenSession, bans []rollcall.Ban, now int64) error {
+	done := make(map[uint32]bool, len(chosen)+len(bans))
+	appendOf := func(n uint32) error {
+		if done[n] {
 			return nil
 		}
-		caught[n] = true
-		_, err := u.appendOverdue(n, now)
+		done[n] = true
+		_, err := tx.appendOverdue(n, now)
 		return err
 	}
 	for _, x := range chosen {
-		if err := catch(p.sessions.user.Get(x.slot)); err != nil {
+		if err := appendOf(p.sessions.user.Get(x.slot)); err != nil {
 			return err
 		}
 	}
 	for _, b := range bans {
 		if n, ok := p.find(b.User); ok {
-			if err := catch(n); err != nil {
+			if err := appendOf(n); err != nil {
 				return err
 			}
 		}
@@ -182,8 +196,9 @@ func (p *partition) appendOverdueOf(u *tx, chosen []chosenSession, bans []rollca
 	return nil
 }
 
-// lastSessionEnds returns the users who lose their last session by what is chosen, and
-// have a last-seen time to be gone with: true for those who logged out.
+// lastSessionEnds returns the users who lose their last session with the chosen ones.
+// The value is true if they logged out all of them. A user without a last-seen time
+// is not among them: nobody knows them to be online.
 func (p *partition) lastSessionEnds(chosen []chosenSession, now int64) map[uint32]bool {
 	ending := make(map[uint32]int)
 	out := make(map[uint32]bool)
@@ -201,39 +216,32 @@ func (p *partition) lastSessionEnds(chosen []chosenSession, now int64) map[uint3
 	return out
 }
 
-// reapStep bounds how many sessions one step reaps.
-const reapStep = 32
-
-// reap adds to a unit the ends of some of the sessions that reached their
-// deadline by an instant. They are freed by freeReaped, once it is applied.
-func (p *partition) reap(u *tx, until int64) (n int, err error) {
-	s := &p.sessions
-	for ; n < min(len(s.dead), reapStep); n++ {
-		slot := s.dead[n]
-		at, cause := s.deadline(slot)
-		if at > until {
-			break
-		}
-		session := s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
-		if err := u.takeWaiting(s.user.Get(slot)); err != nil {
-			return 0, err
-		}
-		if err := u.end(&session, s.token.Get(slot)); err != nil {
-			return 0, err
-		}
+// appendEnd puts the end of a session into the transaction. The record moves to the
+// table of ended sessions, where its id and token still find it.
+func (tx *tx) appendEnd(s *rollcall.Session, tok tokenKey) error {
+	if err := tx.batch.Delete(sessionKey(tx.p.index, s.ID), nil); err != nil {
+		return err
 	}
-	slices.SortStableFunc(u.events, func(a, b event) int { return a.At.Compare(b.At) })
-	return n, nil
+	if err := putEnded(tx.batch, tx.p.index, s, tok); err != nil {
+		return err
+	}
+	tx.appendEvent(rollcall.SessionEnded, s.End.At.UnixMilli(), s.User, rollcall.Event{
+		Session: s.ID, Cause: s.End.Cause, Reason: s.End.Reason, Actor: s.End.Actor,
+	})
+	return nil
 }
 
-// freeReaped frees the first of the sessions that reached their deadline.
-func (p *partition) freeReaped(n int) {
-	s := &p.sessions
-	for _, slot := range s.dead[:n] {
-		s.remove(slot)
+// putEnded puts a session among the ended ones of a partition.
+func putEnded(b *pebble.Batch, p uint8, s *rollcall.Session, tok tokenKey) error {
+	st := sessionRecord{Session: *s, token: tok}
+	for _, err := range []error{
+		b.Set(endedKey(p, s.ID), st.encode(nil), nil),
+		b.Set(endedTokenKey(p, tok), s.ID[:], nil),
+		b.Set(endedDueKey(s.End.At.UnixMilli(), p, s.ID), tok[:], nil),
+	} {
+		if err != nil {
+			return err
+		}
 	}
-	if s.dead = s.dead[n:]; len(s.dead) == 0 {
-		s.dead = nil
-	}
-	s.compactStep()
+	return nil
 }

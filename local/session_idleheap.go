@@ -7,13 +7,13 @@ import (
 	"github.com/rollcall/rollcall/internal/column"
 )
 
-// idleHeap is a binary heap of sessions, the one that has been idle longest first;
-// ties by id. Where each stands is in a column that heaps share whose sessions are
-// different ones: 1 + its place, 0 for nowhere.
+// idleHeap is a binary heap of sessions, the one idle for longest first, ties by id. The
+// index of each session in the heap is in a column, as 1 + index, or 0 for none. Heaps
+// without a common session share the column.
 type idleHeap struct{ heap []uint32 }
 
 func (s *sessions) compareIdle(x, y uint32) int {
-	return cmp.Or(cmp.Compare(s.seen.Get(x), s.seen.Get(y)), s.compareID(x, y))
+	return cmp.Or(cmp.Compare(s.seen.Get(x), s.seen.Get(y)), s.compareIDs(x, y))
 }
 
 // set enters a session, or moves it after a touch.
@@ -48,7 +48,7 @@ func (h *idleHeap) put(places *column.Column[uint32], i int, slot uint32) {
 	places.Set(slot, uint32(i+1))
 }
 
-// settle moves what stands at a place to where it belongs.
+// settle moves the session at an index up or down to where it belongs.
 func (h *idleHeap) settle(s *sessions, places *column.Column[uint32], i int) {
 	slot := h.heap[i]
 	for i > 0 && s.compareIdle(slot, h.heap[(i-1)/2]) < 0 {
@@ -69,8 +69,8 @@ func (h *idleHeap) settle(s *sessions, places *column.Column[uint32], i int) {
 	h.put(places, i, slot)
 }
 
-// ascending walks the sessions in order and changes nothing: next comes one of
-// those whose parent has come.
+// ascending yields the sessions in order, without changing the heap. The next session is
+// always a child of one that has come, so a second heap holds those children.
 func (h *idleHeap) ascending(s *sessions) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var next []int // places, a heap by what stands there

@@ -47,7 +47,7 @@ func (x *slotIndex) find(hash uint64, same func(slot uint32) bool) (uint32, bool
 	if x.used == 0 {
 		return 0, false
 	}
-	if x.stands(hash) {
+	if x.stillInOld(hash) {
 		if slot, ok := findIn(x.old, hash, same); ok {
 			return slot, true
 		}
@@ -64,8 +64,8 @@ func findIn(table []uint32, hash uint64, same func(slot uint32) bool) (uint32, b
 	return 0, false
 }
 
-// stands reports whether what has that hash, and was in old, still is.
-func (x *slotIndex) stands(hash uint64) bool {
+// stillInOld reports whether what has that hash, and was in old, still is.
+func (x *slotIndex) stillInOld(hash uint64) bool {
 	return len(x.old) != 0 && distance(x.old, x.start, placeIn(x.old, hash)) >= x.left
 }
 
@@ -142,7 +142,7 @@ func (x *slotIndex) remove(slot uint32) {
 	}
 	hash := x.hash(slot)
 	switch {
-	case x.stands(hash) && x.removeFrom(x.old, hash, slot):
+	case x.stillInOld(hash) && x.removeFrom(x.old, hash, slot):
 		x.remain--
 		x.used--
 	case x.removeFrom(x.table, hash, slot):

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
-	"runtime"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -13,51 +12,57 @@ import (
 	"github.com/rollcall/rollcall/internal/intern"
 )
 
-// A user is large from the session on that makes them more than mostLooked, until
-// half of these are left. What asks for the sessions of any other user looks at
-// each of them. Those of a large user stand in further orders, so that a login
-// finds whose turn it is to go without a look at the others.
+// Users with very many sessions.
+//
+// A command about a user looks at each of the user's sessions. With thousands of them that
+// would hold the partition's lock for long. So a user with more than maxSmall sessions
+// is large, until half as many are left. The sessions of a large user stand in further
+// orders (turns), by which a login finds the sessions to end without looking at the others.
+//
+// Invariant: a session of a large user stands in the further orders iff it stands in the
+// login order. lockWithoutOverdue makes all of those alive.
 const (
-	mostLooked = 64
+	maxSmall = 64
 
-	// mostCaught bounds the overdue sessions of a large user that a command ends
-	// by the way; a sweep ends the others.
-	mostCaught = 16
+	// maxOverdueTaken bounds the overdue sessions of a large user that a command ends besides
+	// its own work. A sweep ends the others.
+	maxOverdueTaken = 16
 )
 
 // largeUsers are the large users of a partition.
 type largeUsers struct {
-	of       map[uint32]*largeUser
-	inAll    column.Column[uint32] // by slot: place in the idle order of its user
-	inClass  column.Column[uint32] // the same, of its user and device class
-	physical intern.Table          // users with the ids of their devices
-	ofDevice slotList              // sessions, by the id in physical
+	of           map[uint32]*largeUser
+	placeInAll   column.Column[uint32] // by slot: place in the idle order of the user
+	placeInClass column.Column[uint32] // by slot: place in the idle order of the user's device class
+	physical     intern.Table          // users joined with the ids of their physical devices
+	ofDevice     slotList              // sessions, by the id in physical
 }
 
 // largeUser is a large user's sessions.
 type largeUser struct {
-	all     turns
-	ofClass map[intern.ID]*turns // by device class, 0 for none
-	dead    []uint32             // past their deadline, as in sessions.dead
+	all     evictOrders
+	ofClass map[intern.ID]*evictOrders // by device class, 0 for none
+	expired []uint32                   // past their deadline, as in sessions.expired
 }
 
-// turns are live sessions of a large user in the orders in which they may have to
-// go.
-type turns struct {
-	at   *roaring.Bitmap // positions: by login
-	idle idleHeap        // by last sign of life
+// evictOrders are live sessions of a large user, in the two orders in which a login may end
+// them.
+type evictOrders struct {
+	positions *roaring.Bitmap // of the login order
+	idle      idleHeap        // by last sign of life
 }
 
-func (l *largeUser) class(device intern.ID) *turns {
+// ordersOfClass returns the orders of a device class, made if need be.
+func (l *largeUser) ordersOfClass(device intern.ID) *evictOrders {
 	t := l.ofClass[device]
 	if t == nil {
-		t = &turns{at: roaring.New()}
+		t = &evictOrders{positions: roaring.New()}
 		l.ofClass[device] = t
 	}
 	return t
 }
 
-// largeOf returns the user of a session if they are large, or nil.
+// largeOf returns the user of a session if the user is large, else nil.
 func (s *sessions) largeOf(slot uint32) *largeUser {
 	if len(s.large.of) == 0 {
 		return nil
@@ -65,16 +70,19 @@ func (s *sessions) largeOf(slot uint32) *largeUser {
 	return s.large.of[s.user.Get(slot)]
 }
 
-// sessionAdded is told of a session that has been put.
+// sessionAdded is called when a session has been inserted. It may make its user large.
 func (s *sessions) sessionAdded(user, slot uint32) {
 	if s.large.of[user] != nil {
 		s.addToLargeOrders(s.large.of[user], slot)
 		return
 	}
-	if s.ofUser.count.Get(user) <= mostLooked {
+	if s.ofUser.count.Get(user) <= maxSmall {
 		return
 	}
-	l := &largeUser{all: turns{at: roaring.New()}, ofClass: make(map[intern.ID]*turns)}
+
+	// The user has become large: enter all sessions. Those that have been expired are not
+	// in the login order.
+	l := &largeUser{all: evictOrders{positions: roaring.New()}, ofClass: make(map[intern.ID]*evictOrders)}
 	if s.large.of == nil {
 		s.large.of = make(map[uint32]*largeUser)
 	}
@@ -83,41 +91,42 @@ func (s *sessions) sessionAdded(user, slot uint32) {
 		if s.order.IsLive(s.pos.Get(slot)) {
 			s.addToLargeOrders(l, slot)
 		} else {
-			l.dead = append(l.dead, slot)
+			l.expired = append(l.expired, slot)
 		}
 		return true
 	})
-	slices.SortFunc(l.dead, s.compareDeadline)
+	slices.SortFunc(l.expired, s.compareDeadlines)
 }
 
-// compareDeadline orders sessions by when they end by themselves; ties by id.
-func (s *sessions) compareDeadline(x, y uint32) int {
+// compareDeadlines orders sessions by when they end by themselves; ties by id.
+func (s *sessions) compareDeadlines(x, y uint32) int {
 	a, _ := s.deadline(x)
 	b, _ := s.deadline(y)
-	return cmp.Or(cmp.Compare(a, b), s.compareID(x, y))
+	return cmp.Or(cmp.Compare(a, b), s.compareIDs(x, y))
 }
 
-// addToLargeOrders makes a live session of a large user stand in all orders.
+// addToLargeOrders enters a live session of a large user into all further orders.
 func (s *sessions) addToLargeOrders(l *largeUser, slot uint32) {
-	pos, class := s.pos.Get(slot), l.class(s.device.Get(slot))
-	l.all.at.Add(pos)
-	class.at.Add(pos)
-	l.all.idle.set(s, &s.large.inAll, slot)
-	class.idle.set(s, &s.large.inClass, slot)
+	pos, class := s.pos.Get(slot), l.ordersOfClass(s.device.Get(slot))
+	l.all.positions.Add(pos)
+	class.positions.Add(pos)
+	l.all.idle.set(s, &s.large.placeInAll, slot)
+	class.idle.set(s, &s.large.placeInClass, slot)
 	if device := s.session(slot).DeviceID; device != "" {
 		s.large.ofDevice.add(uint32(s.large.physical.Ref(physicalDevice(s.user.Get(slot), device))), slot)
 	}
 }
 
-// removeFromLargeOrders takes a session that leaves the login order out of all others.
+// removeFromLargeOrders takes a session that leaves the login order out of the further
+// orders.
 func (s *sessions) removeFromLargeOrders(l *largeUser, slot uint32) {
 	pos, id := s.pos.Get(slot), s.device.Get(slot)
-	class := l.class(id)
-	l.all.at.Remove(pos)
-	class.at.Remove(pos)
-	l.all.idle.remove(s, &s.large.inAll, slot)
-	class.idle.remove(s, &s.large.inClass, slot)
-	if class.at.IsEmpty() {
+	class := l.ordersOfClass(id)
+	l.all.positions.Remove(pos)
+	class.positions.Remove(pos)
+	l.all.idle.remove(s, &s.large.placeInAll, slot)
+	class.idle.remove(s, &s.large.placeInClass, slot)
+	if class.positions.IsEmpty() {
 		delete(l.ofClass, id)
 	}
 	device := s.session(slot).DeviceID
@@ -130,23 +139,23 @@ func (s *sessions) removeFromLargeOrders(l *largeUser, slot uint32) {
 	}
 }
 
-// sessionRemoved is told of a session that has been removed.
+// sessionRemoved is called when a session has been removed. It may make its user small.
 func (s *sessions) sessionRemoved(user, slot uint32) {
 	l := s.large.of[user]
 	if l == nil {
 		return
 	}
-	if len(l.dead) > 0 && l.dead[0] == slot { // they are freed in their order
-		l.dead = l.dead[1:]
-	} else if i := slices.Index(l.dead, slot); i >= 0 {
-		l.dead = slices.Delete(l.dead, i, i+1)
+	if len(l.expired) > 0 && l.expired[0] == slot { // nearly always: they are freed in order
+		l.expired = l.expired[1:]
+	} else if i := slices.Index(l.expired, slot); i >= 0 {
+		l.expired = slices.Delete(l.expired, i, i+1)
 	}
-	if s.ofUser.count.Get(user) <= mostLooked/2 {
+	if s.ofUser.count.Get(user) <= maxSmall/2 {
 		s.makeSmall(user)
 	}
 }
 
-// makeSmall makes a large user as any other.
+// makeSmall removes the further orders of a large user.
 func (s *sessions) makeSmall(user uint32) {
 	l := s.large.of[user]
 	if l == nil {
@@ -161,40 +170,40 @@ func (s *sessions) makeSmall(user uint32) {
 	delete(s.large.of, user)
 }
 
-// reorder is told of a session's new sign of life.
+// reorder moves a session in the idle orders after a sign of life.
 func (s *sessions) reorder(slot uint32) {
-	if l := s.largeOf(slot); l != nil && s.large.inAll.Get(slot) != 0 { // while loading, free slots look live
-		l.all.idle.set(s, &s.large.inAll, slot)
-		l.class(s.device.Get(slot)).idle.set(s, &s.large.inClass, slot)
+	if l := s.largeOf(slot); l != nil && s.large.placeInAll.Get(slot) != 0 { // while loading, free slots look live
+		l.all.idle.set(s, &s.large.placeInAll, slot)
+		l.ordersOfClass(s.device.Get(slot)).idle.set(s, &s.large.placeInClass, slot)
 	}
 }
 
-// reposition is told of a live session's new position. from is noPos if the old
-// ones have all been cleared.
+// reposition notes a live session's new position. from is noPos after clearPositions.
 func (s *sessions) reposition(slot, from, to uint32) {
 	l := s.largeOf(slot)
 	if l == nil {
 		return
 	}
-	for _, t := range [...]*turns{&l.all, l.class(s.device.Get(slot))} {
+	for _, t := range [...]*evictOrders{&l.all, l.ordersOfClass(s.device.Get(slot))} {
 		if from != noPos {
-			t.at.Remove(from)
+			t.positions.Remove(from)
 		}
-		t.at.Add(to)
+		t.positions.Add(to)
 	}
 }
 
-// clearPositions is told that all positions are about to be given anew.
+// clearPositions removes all positions from the further orders, as all are about to be
+// given anew.
 func (s *sessions) clearPositions() {
 	for _, l := range s.large.of {
-		l.all.at.Clear()
+		l.all.positions.Clear()
 		for _, t := range l.ofClass {
-			t.at.Clear()
+			t.positions.Clear()
 		}
 	}
 }
 
-// physicalDevice names a device of a user.
+// physicalDevice joins a user and the id of a device.
 func physicalDevice(user uint32, id string) string {
 	return string(binary.BigEndian.AppendUint32(nil, user)) + id
 }
@@ -209,12 +218,12 @@ func (s *sessions) onDevice(user uint32, device string, fn func(slot uint32)) {
 	}
 }
 
-// eachOverdue calls fn for a user's sessions past their deadline; of a large user
-// for the first of them.
+// eachOverdue calls fn for a user's sessions past their deadline. Of a large user it takes
+// the first maxOverdueTaken that have been expired.
 func (s *sessions) eachOverdue(user uint32, now int64, fn func(slot uint32)) {
 	if l := s.large.of[user]; l != nil {
 		s.expire(now)
-		for _, slot := range l.dead[:min(len(l.dead), mostCaught)] {
+		for _, slot := range l.expired[:min(len(l.expired), maxOverdueTaken)] {
 			fn(slot)
 		}
 		return
@@ -227,11 +236,11 @@ func (s *sessions) eachOverdue(user uint32, now int64, fn func(slot uint32)) {
 	})
 }
 
-// hasMore reports whether a user has more live sessions than some; of a large user
-// whatever is due must have been taken out of the order, see lockWithoutOverdue.
+// hasMore reports whether a user has more live sessions than a number. If the user is
+// large, the partition must have been locked by lockWithoutOverdue.
 func (s *sessions) hasMore(user uint32, than int, now int64) bool {
 	if l := s.large.of[user]; l != nil {
-		return int(l.all.at.GetCardinality()) > than
+		return int(l.all.positions.GetCardinality()) > than
 	}
 	n := 0
 	s.ofUser.each(user, func(slot uint32) bool {
@@ -246,7 +255,7 @@ func (s *sessions) hasMore(user uint32, than int, now int64) bool {
 // count counts a user's live sessions.
 func (s *sessions) count(user uint32, now int64) int {
 	if l := s.large.of[user]; l != nil && !s.due(now) {
-		return int(l.all.at.GetCardinality())
+		return int(l.all.positions.GetCardinality())
 	}
 	n := 0
 	s.ofUser.each(user, func(slot uint32) bool {
@@ -258,25 +267,11 @@ func (s *sessions) count(user uint32, now int64) int {
 	return n
 }
 
-// lockWithoutOverdue locks a partition; if it has large users, at an instant when none of
-// its sessions is past its deadline and yet in the login order. So what stands in
-// the orders of large users is alive. What is due is taken out in steps, others may
-// come between.
-func (p *partition) lockWithoutOverdue(now int64) {
-	p.mu.Lock()
-	for len(p.sessions.large.of) > 0 && p.sessions.due(p.at(now)) {
-		p.sessions.expire(p.advance(now))
-		p.mu.Unlock()
-		runtime.Gosched()
-		p.mu.Lock()
-	}
-}
-
 func (l *largeUsers) bytes() int {
 	const userBytes, classBytes = 160, 120
-	total := l.inAll.Bytes() + l.inClass.Bytes() + l.physical.Bytes() + l.ofDevice.bytes()
+	total := l.placeInAll.Bytes() + l.placeInClass.Bytes() + l.physical.Bytes() + l.ofDevice.bytes()
 	for _, u := range l.of {
-		total += userBytes + u.all.bytes() + 4*cap(u.dead)
+		total += userBytes + u.all.bytes() + 4*cap(u.expired)
 		for _, t := range u.ofClass {
 			total += classBytes + t.bytes()
 		}
@@ -284,16 +279,16 @@ func (l *largeUsers) bytes() int {
 	return total
 }
 
-func (t *turns) bytes() int { return int(t.at.GetSizeInBytes()) + 4*cap(t.idle.heap) }
+func (t *evictOrders) bytes() int { return int(t.positions.GetSizeInBytes()) + 4*cap(t.idle.heap) }
 
 // byLogin walks sessions, the oldest login first.
-func (s *sessions) byLogin(t *turns) iter.Seq[uint32] {
-	return s.slotsAt(t.at.Iterator())
+func (s *sessions) byLogin(t *evictOrders) iter.Seq[uint32] {
+	return s.slotsAt(t.positions.Iterator())
 }
 
 // newestFirst is byLogin the other way round.
-func (s *sessions) newestFirst(t *turns) iter.Seq[uint32] {
-	return s.slotsAt(t.at.ReverseIterator())
+func (s *sessions) newestFirst(t *evictOrders) iter.Seq[uint32] {
+	return s.slotsAt(t.positions.ReverseIterator())
 }
 
 // slotsAt walks the sessions at some positions.

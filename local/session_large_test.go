@@ -114,7 +114,7 @@ func TestTheOrdersOfALargeUserAreThoseOfTheirSessions(t *testing.T) {
 		n := int(s.ofUser.count.Get(user))
 		l := s.large.of[user]
 		if l == nil {
-			r.LessOrEqual(n, mostLooked)
+			r.LessOrEqual(n, maxSmall)
 			r.Empty(s.large.physical.Len())
 			return
 		}
@@ -133,8 +133,8 @@ func TestTheOrdersOfALargeUserAreThoseOfTheirSessions(t *testing.T) {
 			r.True(found)
 			return true
 		})
-		same := func(want []uint32, turns *turns) {
-			slices.SortFunc(want, s.compareID)
+		same := func(want []uint32, turns *evictOrders) {
+			slices.SortFunc(want, s.compareIDs)
 			r.Equal(want, slices.Collect(s.byLogin(turns)))
 			slices.SortFunc(want, s.compareIdle)
 			r.Equal(want, slices.Collect(turns.idle.ascending(s)))
@@ -144,7 +144,7 @@ func TestTheOrdersOfALargeUserAreThoseOfTheirSessions(t *testing.T) {
 		for class, slots := range byClass {
 			same(slots, l.ofClass[class])
 		}
-		r.Len(l.dead, dead)
+		r.Len(l.expired, dead)
 	}
 	for i := range 600 {
 		grow := i%300 < 180

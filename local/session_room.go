@@ -9,184 +9,192 @@ import (
 	"github.com/rollcall/rollcall/internal/intern"
 )
 
-// room is the live sessions of a user who logs in: who goes, and who counts.
+// room is the live sessions of a user who logs in. It counts them and chooses which
+// of them end to make room for the login.
 type room struct {
-	s      *sessions
-	large  *largeUser // nil: the sessions are in few
-	few    []uint32   // by login
-	device intern.ID  // the device class of the login
-	known  bool       // sessions may be of that class
-	going  map[uint32]bool
+	s          *sessions
+	large      *largeUser // nil if the sessions are in few
+	few        []uint32   // by login
+	device     intern.ID  // the device class of the login
+	classInUse bool       // some session may be of that class
+	evicted    map[uint32]bool
 }
 
-// makeRoom chooses the sessions that go: those that go in any case, then as
-// many as it takes to keep the limits.
-func (b *loginTx) makeRoom(policy rollcall.Policy) error {
-	b.new.idle, b.new.lifetime = ms(policy.IdleTimeout), ms(policy.Lifetime)
-	if !b.known {
+// makeRoom chooses the sessions that the login ends: first those that it ends in any
+// case, then as many as exceed a limit. The limit of the device class comes first, as
+// a session that ends for it also counts for the limit of all.
+func (l *loginTx) makeRoom(policy rollcall.Policy) error {
+	l.new.idle, l.new.lifetime = ms(policy.IdleTimeout), ms(policy.Lifetime)
+	if !l.hasNumber {
 		return nil
 	}
-	r := b.room()
-	b.mustEnd(r)
-	for _, l := range [...]struct {
-		limit  int
-		counts counted
-	}{{policy.MaxPerDevice, ofDeviceClass}, {policy.MaxSessions, ofAll}} {
-		over := r.count(l.counts) - l.limit + 1
-		if l.limit == 0 || over <= 0 {
-			continue
-		}
-		switch policy.Overflow {
-		case rollcall.Reject:
-			return rollcall.SessionLimitError(l.limit, r.s.conflicts(r.first(rollcall.MaxConflicts, r.newest(l.counts))))
-		case rollcall.EvictIdle:
-			b.endSlots(r, r.first(over, r.idlest(l.counts))...)
-		default:
-			b.endSlots(r, r.first(over, r.oldest(l.counts))...)
-		}
+	r := l.collectRoom()
+	l.evictDemanded(r)
+	if err := l.keepLimit(r, policy.MaxPerDevice, scopeDeviceClass, policy.Overflow); err != nil {
+		return err
+	}
+	return l.keepLimit(r, policy.MaxSessions, scopeAll, policy.Overflow)
+}
+
+// keepLimit chooses the sessions that have to end so that the login keeps a limit, or
+// refuses the login, as the policy says. A limit of 0 is none.
+func (l *loginTx) keepLimit(r *room, limit int, scope limitScope, overflow rollcall.Overflow) error {
+	over := r.count(scope) + 1 - limit
+	if limit == 0 || over <= 0 {
+		return nil
+	}
+	switch overflow {
+	case rollcall.Reject:
+		return rollcall.SessionLimitError(limit, r.s.conflicts(r.firstStaying(rollcall.MaxConflicts, r.newest(scope))))
+	case rollcall.EvictIdle:
+		l.evictSlots(r, r.firstStaying(over, r.idlest(scope))...)
+	default:
+		l.evictSlots(r, r.firstStaying(over, r.oldest(scope))...)
 	}
 	return nil
 }
 
-// room gathers the sessions of the login's user; of a large user the partition was
-// locked by lockWithoutOverdue.
-func (b *loginTx) room() *room {
-	s := &b.p.sessions
-	r := &room{s: s, large: s.large.of[b.user], going: make(map[uint32]bool, len(b.in.Evict))}
-	r.device, r.known = s.values.Find(b.in.Session.Device)
-	r.known = r.known || b.in.Session.Device == "" // no class is a class too
+// collectRoom collects the sessions of the login's user. Those of a large user stand in
+// orders already, and all of them are alive: see lockWithoutOverdue.
+func (l *loginTx) collectRoom() *room {
+	s := &l.p.sessions
+	r := &room{s: s, large: s.large.of[l.user], evicted: make(map[uint32]bool, len(l.in.Evict))}
+	r.device, r.classInUse = s.values.Find(l.in.Session.Device)
+	r.classInUse = r.classInUse || l.in.Session.Device == "" // no class is a class too
 	if r.large == nil {
-		s.ofUser.each(b.user, func(slot uint32) bool {
-			if s.alive(slot, b.now) {
+		s.ofUser.each(l.user, func(slot uint32) bool {
+			if s.alive(slot, l.now) {
 				r.few = append(r.few, slot)
 			}
 			return true
 		})
-		slices.SortFunc(r.few, s.compareID)
+		slices.SortFunc(r.few, s.compareIDs)
 	}
 	return r
 }
 
-func (b *loginTx) endSlots(r *room, slots ...uint32) {
+func (l *loginTx) evictSlots(r *room, slots ...uint32) {
 	for _, slot := range slots {
-		if !r.going[slot] {
-			r.going[slot] = true
-			b.evict = append(b.evict, slot)
+		if !r.evicted[slot] {
+			r.evicted[slot] = true
+			l.evict = append(l.evict, slot)
 		}
 	}
 }
 
-// mustEnd chooses those that go in any case: the one of the same physical device
-// first, then those named, by login.
-func (b *loginTx) mustEnd(r *room) {
-	s, device := r.s, b.in.Session.DeviceID
+// evictDemanded chooses the sessions that the login ends in any case: first those on
+// the same physical device, then those that the login names, in order of login.
+func (l *loginTx) evictDemanded(r *room) {
+	s, device := r.s, l.in.Session.DeviceID
 	switch {
 	case device == "":
 	case r.large != nil:
-		s.onDevice(b.user, device, func(slot uint32) { b.endSlots(r, slot) })
+		s.onDevice(l.user, device, func(slot uint32) { l.evictSlots(r, slot) })
 	default:
 		for _, slot := range r.few {
 			if s.session(slot).DeviceID == device {
-				b.endSlots(r, slot)
+				l.evictSlots(r, slot)
 			}
 		}
 	}
 	var asked []uint32
-	for _, id := range b.in.Evict {
-		if slot, ok := s.find(rollcall.Ref{ID: id}); ok && s.user.Get(slot) == b.user && s.alive(slot, b.now) {
+	for _, id := range l.in.Evict {
+		if slot, ok := s.find(rollcall.Ref{ID: id}); ok && s.user.Get(slot) == l.user && s.alive(slot, l.now) {
 			asked = append(asked, slot)
 		}
 	}
-	slices.SortFunc(asked, s.compareID)
-	b.endSlots(r, asked...)
+	slices.SortFunc(asked, s.compareIDs)
+	l.evictSlots(r, asked...)
 }
 
-// counted says which sessions a limit counts.
-type counted int
+// limitScope says which sessions a limit counts.
+type limitScope int
 
 const (
-	ofAll counted = iota
-	ofDeviceClass
+	scopeAll limitScope = iota
+	scopeDeviceClass
 )
 
-func (r *room) counts(c counted, slot uint32) bool {
-	return c == ofAll || (r.known && r.s.device.Get(slot) == r.device)
+func (r *room) isInScope(c limitScope, slot uint32) bool {
+	return c == scopeAll || (r.classInUse && r.s.device.Get(slot) == r.device)
 }
 
-// turns returns the orders of a large user's sessions; nil if there are none.
-func (r *room) turns(c counted) *turns {
+// ordersOf returns the orders of a large user's sessions; nil if there are none.
+func (r *room) ordersOf(c limitScope) *evictOrders {
 	switch {
-	case c == ofAll:
+	case c == scopeAll:
 		return &r.large.all
-	case r.known:
+	case r.classInUse:
 		return r.large.ofClass[r.device]
 	}
 	return nil
 }
 
 // count counts the sessions that stay.
-func (r *room) count(c counted) int {
+func (r *room) count(c limitScope) int {
 	n := 0
 	if r.large == nil {
 		for _, slot := range r.few {
-			if r.counts(c, slot) && !r.going[slot] {
+			if r.isInScope(c, slot) && !r.evicted[slot] {
 				n++
 			}
 		}
 		return n
 	}
-	if t := r.turns(c); t != nil {
-		n = int(t.at.GetCardinality())
+
+	// A large user's sessions are counted already: take off those that end.
+	if t := r.ordersOf(c); t != nil {
+		n = int(t.positions.GetCardinality())
 	}
-	for slot := range r.going {
-		if r.counts(c, slot) {
+	for slot := range r.evicted {
+		if r.isInScope(c, slot) {
 			n--
 		}
 	}
 	return n
 }
 
-// first returns the first in an order that stay, at most n.
-func (r *room) first(n int, order iter.Seq[uint32]) []uint32 {
+// firstStaying returns the first n sessions of an order that stay.
+func (r *room) firstStaying(n int, order iter.Seq[uint32]) []uint32 {
 	var out []uint32
 	for slot := range order {
 		if len(out) == n {
 			break
 		}
-		if !r.going[slot] {
+		if !r.evicted[slot] {
 			out = append(out, slot)
 		}
 	}
 	return out
 }
 
-func (r *room) among(c counted) []uint32 {
-	return slices.DeleteFunc(slices.Clone(r.few), func(slot uint32) bool { return !r.counts(c, slot) })
+func (r *room) inScope(c limitScope) []uint32 {
+	return slices.DeleteFunc(slices.Clone(r.few), func(slot uint32) bool { return !r.isInScope(c, slot) })
 }
 
-func (r *room) oldest(c counted) iter.Seq[uint32] {
+func (r *room) oldest(c limitScope) iter.Seq[uint32] {
 	if r.large == nil {
-		return slices.Values(r.among(c))
+		return slices.Values(r.inScope(c))
 	}
-	return r.s.byLogin(r.turns(c))
+	return r.s.byLogin(r.ordersOf(c))
 }
 
-func (r *room) newest(c counted) iter.Seq[uint32] {
+func (r *room) newest(c limitScope) iter.Seq[uint32] {
 	if r.large == nil {
-		few := r.among(c)
+		few := r.inScope(c)
 		slices.Reverse(few)
 		return slices.Values(few)
 	}
-	return r.s.newestFirst(r.turns(c))
+	return r.s.newestFirst(r.ordersOf(c))
 }
 
-func (r *room) idlest(c counted) iter.Seq[uint32] {
+func (r *room) idlest(c limitScope) iter.Seq[uint32] {
 	if r.large == nil {
-		few := r.among(c)
+		few := r.inScope(c)
 		slices.SortFunc(few, r.s.compareIdle)
 		return slices.Values(few)
 	}
-	return r.turns(c).idle.ascending(r.s)
+	return r.ordersOf(c).idle.ascending(r.s)
 }
 
 // conflicts describes the sessions in the way of a login.
@@ -199,7 +207,7 @@ func (s *sessions) conflicts(slots []uint32) []rollcall.Conflict {
 	return out
 }
 
-// compareID orders sessions of one partition by id.
-func (s *sessions) compareID(x, y uint32) int {
-	return cmp.Or(cmp.Compare(s.login(x), s.login(y)), cmp.Compare(s.random.Get(x), s.random.Get(y)))
+// compareIDs orders sessions of one partition by id.
+func (s *sessions) compareIDs(x, y uint32) int {
+	return cmp.Or(cmp.Compare(s.loginAt(x), s.loginAt(y)), cmp.Compare(s.random.Get(x), s.random.Get(y)))
 }

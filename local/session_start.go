@@ -7,24 +7,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // loginTx is a login on its way through StartSession.
 type loginTx struct {
-	p     *partition
-	u     *tx
-	in    *rollcall.StartSession
-	now   int64
-	user  uint32
-	there bool // announced online
-	known bool // the user has a number
-	kind  uint8
-	new   stored
-	evict []uint32 // slots, in the order they go
+	p         *partition
+	tx        *tx
+	in        *rollcall.StartSession
+	now       int64
+	user      uint32
+	wasOnline bool // the user is announced online
+	hasNumber bool // the user has a number
+	kind      uint8
+	new       sessionRecord
+	evict     []uint32 // slots of the sessions that the login ends, in their order
 }
 
 // StartSession implements [rollcall.Sessions].
@@ -33,179 +31,178 @@ func (e *Engine) StartSession(ctx context.Context, at time.Time, in rollcall.Sta
 	if err != nil {
 		return rollcall.StartResult{}, err
 	}
-	leave, err := e.kinds.reserve(in.Session.Kind)
+	release, err := e.kinds.reserve(in.Session.Kind)
 	if err != nil {
 		return rollcall.StartResult{}, err
 	}
-	defer leave()
-	// Logins under one key may be of users of different partitions: the second
-	// has to see what the first one stored.
+	defer release()
+
+	// Two logins with the same retry key may name users of different partitions.
+	// The second must see what the first stored.
 	unlock := e.retries.lock(in.Retry)
 	p := e.partitionOf(in.Session.User)
 	p.lockWithoutOverdue(now)
-	for e.isErased(in.Session.User) { // first, as the login is a new user's
+
+	// If the user is being erased, the login is a new user's: finish the erasure
+	// first, so that it takes nothing of the new one.
+	for e.isBeingErased(in.Session.User) {
 		p.mu.Unlock()
-		if err := e.eraseAhead(ctx, at); err != nil {
+		if err := e.finishCurrent(ctx, at); err != nil {
 			unlock()
 			return rollcall.StartResult{}, err
 		}
 		p.lockWithoutOverdue(now)
 	}
-	b := &loginTx{p: p, u: p.newTx(), in: &in, now: p.advance(now)}
-	out, err := b.run()
+
+	l := &loginTx{p: p, tx: p.newTx(), in: &in, now: p.advance(now)}
+	out, err := l.run()
 	if err != nil {
-		b.u.freeNewNumbers()
+		l.tx.freeNewNumbers()
 	}
 	p.mu.Unlock()
 	unlock()
 	if err != nil {
-		return out, b.u.drop(err)
+		return out, l.tx.abort(err)
 	}
-	return out, b.u.wait() // a replay changes nothing, and waits for what it repeats
+	return out, l.tx.wait() // a replay changes nothing, and waits for the login it repeats
 }
 
-func (b *loginTx) run() (rollcall.StartResult, error) {
-	out, err := b.retried()
+// run makes the login, with the partition locked.
+func (l *loginTx) run() (rollcall.StartResult, error) {
+	// A repeated login gets the answer of the first.
+	out, err := l.replay()
 	if err != nil || out.Replayed {
 		return out, err
 	}
-	// Whatever may refuse the login comes first: a login that is refused makes
-	// no user and no kind.
-	if err := b.check(); err != nil {
+
+	// Refuse before anything is made: a refused login leaves no user and no kind.
+	if err := l.check(); err != nil {
 		return out, err
 	}
-	if err := b.prepare(); err != nil {
+
+	// The record of the session, the mark of the day, and the user's number.
+	if err := l.prepare(); err != nil {
 		return out, err
 	}
-	if b.there, err = b.u.appendOverdue(b.user, b.now); err != nil {
+
+	// What has happened to the user and was not told yet comes first in the log.
+	if l.wasOnline, err = l.tx.appendOverdue(l.user, l.now); err != nil {
 		return out, err
 	}
-	if b.p.presence.seen.Hidden(b.user) { // behind what was overdue, which may tell that they had gone
-		if err := b.u.batch.Delete(goneKey(b.p.index, b.user), nil); err != nil {
+
+	// The user is back. This comes after the overdue events, which may have put the
+	// record there.
+	if l.p.presence.seen.Hidden(l.user) {
+		if err := l.tx.batch.Delete(goneKey(l.p.index, l.user), nil); err != nil {
 			return out, err
 		}
 	}
-	ends := make([]rollcall.Session, len(b.evict))
-	for i, slot := range b.evict {
-		ends[i] = b.p.sessions.ended(slot, rollcall.End{At: enginekit.TimeOf(b.now), Cause: rollcall.CauseReplaced})
-		if err := b.u.end(&ends[i], b.p.sessions.token.Get(slot)); err != nil {
+
+	// The ends of other sessions go into the same batch as the new one, so a crash
+	// leaves both or neither.
+	ends := make([]rollcall.Session, len(l.evict))
+	for i, slot := range l.evict {
+		ends[i] = l.p.sessions.endedSession(slot, rollcall.End{At: enginekit.TimeOf(l.now), Cause: rollcall.CauseReplaced})
+		if err := l.tx.appendEnd(&ends[i], l.p.sessions.token.Get(slot)); err != nil {
 			return out, err
 		}
 		out.Ended = append(out.Ended, rollcall.Ended{ID: ends[i].ID, Cause: rollcall.CauseReplaced})
 	}
-	b.u.event(rollcall.SessionStarted, b.now, b.in.Session.User, rollcall.Event{Session: b.new.ID})
-	if !b.there {
-		b.u.presence(b.user, b.now, false)
+
+	l.tx.appendEvent(rollcall.SessionStarted, l.now, l.in.Session.User, rollcall.Event{Session: l.new.ID})
+	if !l.wasOnline {
+		l.tx.appendPresence(l.user, l.now, false)
 	}
-	if err := b.remember(out.Ended); err != nil {
+	if err := l.putRetry(out.Ended); err != nil {
 		return out, err
 	}
-	if err := b.u.apply(); err != nil {
+
+	// From here on readers see the login. The caller waits for the sync.
+	if err := l.tx.apply(); err != nil {
 		return out, err
 	}
-	out.Session = b.commit()
+	out.Session = l.commit()
 	return out, nil
 }
 
-// check refuses the banned, and finds out who has to go.
-func (b *loginTx) check() error {
-	if ban, ok := b.p.users.banOf(b.in.BanKey, b.now); ok {
+// check refuses the login of a banned user, and chooses the sessions that it ends. It
+// makes nothing.
+func (l *loginTx) check() error {
+	if ban, ok := l.p.users.banOf(l.in.BanKey, l.now); ok {
 		return &rollcall.Error{
 			Code: rollcall.CodeUserBanned, Reason: ban.Reason,
 			Detail: "banned until " + ban.Until.Format(time.RFC3339),
 		}
 	}
+
+	// Kind and name that the login leaves out are the user's own.
 	var rec userRecord
-	if b.user, b.known = b.p.find(b.in.Session.User); b.known {
-		rec = b.p.users.get(b.user)
+	if l.user, l.hasNumber = l.p.find(l.in.Session.User); l.hasNumber {
+		rec = l.p.users.get(l.user)
 	}
-	b.in.Session.Kind = cmp.Or(b.in.Session.Kind, rec.kind, rollcall.DefaultKind)
-	b.in.Session.Name = cmp.Or(b.in.Session.Name, rec.name)
-	return b.makeRoom(b.in.Policies.For(b.in.Session.Kind, b.in.Session.App, b.in.Session.Device))
+	l.in.Session.Kind = cmp.Or(l.in.Session.Kind, rec.kind, rollcall.DefaultKind)
+	l.in.Session.Name = cmp.Or(l.in.Session.Name, rec.name)
+	return l.makeRoom(l.in.Policies.For(l.in.Session.Kind, l.in.Session.App, l.in.Session.Device))
 }
 
-// prepare fills in the new session and puts it into the batch.
-func (b *loginTx) prepare() error {
-	s := &b.p.sessions
+// prepare completes the new session and puts it into the batch, with the user's
+// number, the kind and the mark of the day.
+func (l *loginTx) prepare() error {
+	s := &l.p.sessions
 	var err error
-	if b.user, err = b.u.number(b.in.Session.User); err != nil {
+	if l.user, err = l.tx.ensureNumber(l.in.Session.User); err != nil {
 		return err
 	}
-	if b.kind, err = b.p.eng.kinds.index(b.in.Session.Kind); err != nil {
+	if l.kind, err = l.p.eng.kinds.index(l.in.Session.Kind); err != nil {
 		return err
 	}
-	b.new.Session = b.in.Session
-	b.new.ID = s.newID(b.now, b.in.Session.User, b.in.Random)
-	b.new.LoginAt, b.new.SeenAt = enginekit.TimeOf(b.now), enginekit.TimeOf(b.now)
-	b.new.slot = s.nextSlot()
-	b.new.token = tokenKeyOf(b.in.Token)
-	batch := b.u.batch
-	if err := batch.Set(sessionKey(b.p.index, b.new.ID), b.new.encode(nil), nil); err != nil {
+	l.new.Session = l.in.Session
+	l.new.ID = s.newID(l.now, l.in.Session.User, l.in.Random)
+	l.new.LoginAt, l.new.SeenAt = enginekit.TimeOf(l.now), enginekit.TimeOf(l.now)
+	l.new.slot = s.nextSlot()
+	l.new.token = tokenKeyOf(l.in.Token)
+	batch := l.tx.batch
+	if err := batch.Set(sessionKey(l.p.index, l.new.ID), l.new.encode(nil), nil); err != nil {
 		return err
 	}
-	if err := b.p.unforget(batch, b.user); err != nil {
+	if err := l.p.unforget(batch, l.user); err != nil {
 		return err
 	}
-	if b.in.MarkToday {
-		return b.p.days.put(batch, b.kind, int32(b.in.Today), b.user)
+	if l.in.MarkToday {
+		return l.p.days.putMark(batch, l.kind, int32(l.in.Today), l.user)
 	}
 	return nil
 }
 
-// commit makes the change of memory.
-func (b *loginTx) commit() rollcall.Session {
-	s := &b.p.sessions
-	b.p.stored(b.user)
-	s.put(&b.new, b.user)
-	s.enqueue(b.new.slot)
-	for _, slot := range b.evict {
+// commit makes the change of memory that the applied batch has made in the store.
+func (l *loginTx) commit() rollcall.Session {
+	s := &l.p.sessions
+	l.p.idStored(l.user)
+
+	// The new session comes first: prepare chose its slot, the first of the free ones,
+	// and each session removed puts its own slot before it.
+	s.insert(&l.new, l.user)
+	s.enqueue(l.new.slot)
+	for _, slot := range l.evict {
 		s.remove(slot)
 	}
-	b.p.removeOverdue(b.u)
+	l.p.removeOverdue(l.tx)
 	s.compactStep()
-	if b.in.MarkToday {
-		b.p.days.add(b.kind, int32(b.in.Today), b.user)
+
+	if l.in.MarkToday {
+		l.p.days.addMark(l.kind, int32(l.in.Today), l.user)
 	}
-	b.p.told.leaving.remove(b.user)
-	b.p.recordBeat(b.now, []uint32{b.user}, false)
-	return s.session(b.new.slot)
+
+	// A login is a sign of life, and its batch has announced it.
+	l.p.announcements.logoutGraces.remove(l.user)
+	l.p.recordBeat(l.now, []uint32{l.user}, false)
+	return s.session(l.new.slot)
 }
 
-// end puts the end of a session into the unit: its record moves to the ended
-// ones, where it stays findable by id and token, and the event is appended.
-func (u *tx) end(s *rollcall.Session, tok tokenKey) error {
-	if err := u.batch.Delete(sessionKey(u.p.index, s.ID), nil); err != nil {
-		return err
-	}
-	if err := putEnded(u.batch, u.p.index, s, tok); err != nil {
-		return err
-	}
-	u.event(rollcall.SessionEnded, s.End.At.UnixMilli(), s.User, rollcall.Event{
-		Session: s.ID, Cause: s.End.Cause, Reason: s.End.Reason, Actor: s.End.Actor,
-	})
-	return nil
-}
-
-// putEnded puts a session among the ended ones of a partition.
-func putEnded(b *pebble.Batch, p uint8, s *rollcall.Session, tok tokenKey) error {
-	st := stored{Session: *s, token: tok}
-	for _, err := range []error{
-		b.Set(endedKey(p, s.ID), st.encode(nil), nil),
-		b.Set(endedTokenKey(p, tok), s.ID[:], nil),
-		b.Set(endedDueKey(s.End.At.UnixMilli(), p, s.ID), tok[:], nil),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// retryLocks let one login at a time use a retry key.
+// retryLocks make logins with the same retry key wait for each other.
 type retryLocks [64]sync.Mutex
 
-// lock takes the lock of a login's retry key, if it has one, and returns what
-// gives it back.
+// lock locks the retry key of a login, if the login has one.
 func (l *retryLocks) lock(r *rollcall.Retry) (unlock func()) {
 	if r == nil {
 		return func() {}
@@ -215,19 +212,20 @@ func (l *retryLocks) lock(r *rollcall.Retry) (unlock func()) {
 	return mu.Unlock
 }
 
-// retried answers a login that was made before with the same retry key.
-func (b *loginTx) retried() (rollcall.StartResult, error) {
+// replay answers a login that was made before with the same retry key. If there was
+// none, or it is too long ago, the result is not Replayed.
+func (l *loginTx) replay() (rollcall.StartResult, error) {
 	var out rollcall.StartResult
-	if b.in.Retry == nil {
+	if l.in.Retry == nil {
 		return out, nil
 	}
-	v, ok, err := b.p.eng.store.get(retryKey(b.in.Retry.Key))
+	v, ok, err := l.p.eng.store.get(retryKey(l.in.Retry.Key))
 	if err != nil || !ok {
 		return out, err
 	}
 	r := reader{b: v}
 	at := r.int()
-	if b.now >= at+ms(b.p.eng.settings.RetryKeep) {
+	if l.now >= at+ms(l.p.eng.settings.RetryKeep) {
 		return out, nil
 	}
 	request, nonce, id := r.raw(32), r.raw(32), r.id()
@@ -235,15 +233,20 @@ func (b *loginTx) retried() (rollcall.StartResult, error) {
 		out.Ended = append(out.Ended, rollcall.Ended{ID: r.id(), Cause: rollcall.CauseReplaced})
 	}
 	if err := r.done(); err != nil {
-		return out, damaged("retried login", retryKey(b.in.Retry.Key), err)
+		return out, damaged("retried login", retryKey(l.in.Retry.Key), err)
 	}
-	if !bytes.Equal(request, b.in.Retry.Request[:]) {
+
+	// The same key with another request is a mistake of the client.
+	if !bytes.Equal(request, l.in.Retry.Request[:]) {
 		return out, &rollcall.Error{Code: rollcall.CodeConflict, Field: "idempotency_key", Detail: "was used for another login"}
 	}
-	out.Session, err = b.p.lookup(rollcall.Ref{ID: id}, b.now)
+
+	// The session may have ended since. If its end is not known either, its user was
+	// erased after it.
+	out.Session, err = l.p.lookup(rollcall.Ref{ID: id}, l.now)
 	switch {
-	case rollcall.CodeOf(err) == rollcall.CodeNotFound: // it had ended, and then its user was erased
-		return out, rollcall.SessionEndedError(&rollcall.End{At: enginekit.TimeOf(b.now), Cause: rollcall.CauseErased})
+	case rollcall.CodeOf(err) == rollcall.CodeNotFound:
+		return out, rollcall.SessionEndedError(&rollcall.End{At: enginekit.TimeOf(l.now), Cause: rollcall.CauseErased})
 	case err == nil && out.Session.End != nil:
 		return out, rollcall.SessionEndedError(out.Session.End)
 	}
@@ -252,22 +255,22 @@ func (b *loginTx) retried() (rollcall.StartResult, error) {
 	return out, err
 }
 
-// remember keeps what a login with a retry key answers.
-func (b *loginTx) remember(ended []rollcall.Ended) error {
-	if b.in.Retry == nil {
+// putRetry stores the answer of a login with a retry key, for a repetition.
+func (l *loginTx) putRetry(ended []rollcall.Ended) error {
+	if l.in.Retry == nil {
 		return nil
 	}
 	w := writer{}
-	w.int(b.now)
-	w.raw(b.in.Retry.Request[:])
-	w.raw(b.in.Retry.Nonce[:])
-	w.raw(b.new.ID[:])
+	w.int(l.now)
+	w.raw(l.in.Retry.Request[:])
+	w.raw(l.in.Retry.Nonce[:])
+	w.raw(l.new.ID[:])
 	w.uint(uint64(len(ended)))
 	for _, e := range ended {
 		w.raw(e.ID[:])
 	}
-	if err := b.u.batch.Set(retryKey(b.in.Retry.Key), w.b, nil); err != nil {
+	if err := l.tx.batch.Set(retryKey(l.in.Retry.Key), w.b, nil); err != nil {
 		return err
 	}
-	return b.u.batch.Set(retryDueKey(b.now, b.in.Retry.Key), nil, nil)
+	return l.tx.batch.Set(retryDueKey(l.now, l.in.Retry.Key), nil, nil)
 }

@@ -5,10 +5,10 @@ import (
 	"github.com/rollcall/rollcall/internal/arena"
 )
 
-// The texts of a session that are not columns stand packed in one cell: name,
-// user agent, device id, attributes. A text that many sessions share is held
-// once and referred to: varint id·2+1. Any other stands where it is: varint
-// length·2, then its bytes.
+// The texts of a session that are not columns are packed into one cell: name, user agent,
+// device id, attributes. A text that many sessions share is held once, and the cell has
+// its id: varint id·2+1. Any other text stands in the cell: varint length·2, then its
+// bytes.
 
 // writeText packs the texts of a session.
 func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
@@ -29,8 +29,8 @@ func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
 	s.text.Set(slot, s.texts.Put(w.b))
 }
 
-// packText refers to a text if it is known to be shared, or was met not long
-// ago; else it writes it out.
+// packText appends a text to a cell: by its id if it is shared already, is to be shared, or
+// was met not long ago; else as it is.
 func (s *sessions) packText(w *writer, text string, shared bool) {
 	if text == "" {
 		w.uint(0)
@@ -44,11 +44,11 @@ func (s *sessions) packText(w *writer, text string, shared bool) {
 	w.raw([]byte(text))
 }
 
-// metBefore remembers a text by a hash in a small table that later texts
-// overwrite, and reports whether it stood there.
+// metBefore remembers the hash of a text in a small table, in which later texts overwrite
+// it, and reports whether it was there already.
 func (s *sessions) metBefore(text string) bool {
 	h := rollcall.HashText(text)
-	met := &s.once[h%uint64(len(s.once))]
+	met := &s.recentHashes[h%uint64(len(s.recentHashes))]
 	if *met == uint32(h>>32)|1 {
 		return true
 	}
@@ -81,7 +81,7 @@ func (s *sessions) unpackText(r *reader) string {
 	return string(text.inline)
 }
 
-// freeText releases the cell and what it refers to.
+// freeText frees the cell and releases the shared texts that it refers to.
 func (s *sessions) freeText(slot uint32) {
 	h := s.text.Get(slot)
 	if h == 0 {

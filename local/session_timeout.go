@@ -2,38 +2,37 @@ package local
 
 import "github.com/rollcall/rollcall/internal/expiry"
 
-// timeouts are how long a session may be idle and how long it may live, in
-// milliseconds; lifetime is 0 for no limit. Sessions that an import entered with
-// a deadline that had been put off keep it, each its own, until their next touch:
-// they are late, and their class is in order of the last touch for lists alone.
+// timeouts are how long a session may be idle and how long it may live, in milliseconds.
+// A lifetime of 0 is no limit. late is for sessions that an import brought with a later
+// deadline of their own, which holds until their next touch. The queue of their class is
+// for lists alone: their deadlines are in sessions.importedDeadlines.
 type timeouts struct {
 	idle, lifetime int64
-	late           bool
+	imported       bool
 }
 
-// timeoutClass is the sessions that share a pair of timeouts. In its queue they stand
-// in the order of their last touch, which is the order of their deadlines; an
-// entry whose session was touched since is stale.
+// timeoutClass is the sessions that share their timeouts. Its queue holds them in the
+// order of their last touch, which is the order of their deadlines. An entry whose session
+// was touched since is stale.
 type timeoutClass struct {
 	timeouts
-	sessions int // ended ones that are still to be reaped included
+	sessions int // expired ones included, until they are reaped
 	queue    expiry.Queue
-	touched  bool // its queue has grown since the last flush
+	touched  bool // the queue has grown since the last flush
 }
 
-// timeoutClasses holds the classes of a partition. A class lasts as long as a
-// session has its timeouts; policies make a few, an import may make as many as
-// it brings sessions.
+// timeoutClasses holds the classes of a partition. A class lasts as long as a session has
+// its timeouts. Policies make a few classes; an import may make one for each session.
 //
-// fronts orders the classes by the deadline, outages aside, at the front of
-// their queue, so that the next session to expire is found without looking at
-// each class. Dropping stale entries may move a front back, and it is then found
-// too early: whoever takes it looks again.
+// fronts orders the classes by the deadline of the front of their queue, outages aside, so
+// that the next session to expire is found without looking at each class. When stale
+// entries are dropped, a front may become later than fronts says. So it can be found too
+// early, and whoever takes it looks again.
 type timeoutClasses struct {
 	list    []timeoutClass // by index; 0 is no class
 	indexes map[timeouts]uint32
 	free    []uint32
-	fronts  endHeap
+	fronts  deadlineHeap
 	touched []uint32 // classes whose queue has grown since the last flush
 }
 
@@ -59,7 +58,7 @@ func (t *timeoutClasses) addSession(by timeouts) uint32 {
 	return c
 }
 
-// removeSession takes a session out of its class; the last one takes the class along.
+// removeSession takes a session out of its class. With the last session the class goes.
 func (t *timeoutClasses) removeSession(c uint32) {
 	if c == 0 {
 		return
@@ -92,7 +91,7 @@ func (t *timeoutClasses) touch(c uint32) {
 	}
 }
 
-// flushed says that what stood in the queues has been stored.
+// flushed notes that the entries of all queues have been stored.
 func (t *timeoutClasses) flushed() {
 	for _, c := range t.touched {
 		t.list[c].touched = false
@@ -100,9 +99,9 @@ func (t *timeoutClasses) flushed() {
 	t.touched = t.touched[:0]
 }
 
-// updateFront notes what stands at the front of a class.
+// updateFront notes the deadline at the front of a class.
 func (t *timeoutClasses) updateFront(c uint32) {
-	if at, _, ok := t.list[c].queue.Front(); ok && !t.list[c].late {
+	if at, _, ok := t.list[c].queue.Front(); ok && !t.list[c].imported {
 		t.fronts.set(c, at+t.list[c].idle)
 	} else {
 		t.fronts.remove(c)

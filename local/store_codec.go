@@ -139,19 +139,19 @@ func (r *reader) done() error {
 	return r.err
 }
 
-// stored is a session as it stands in the store.
-type stored struct {
+// sessionRecord is a session as it stands in the store.
+type sessionRecord struct {
 	rollcall.Session
-	slot     uint32
-	token    tokenKey
-	idle     int64 // ms
-	lifetime int64 // ms, 0 for none
-	putOff   int64 // deadline that an import brought, until the next touch; 0 for none
+	slot             uint32
+	token            tokenKey
+	idle             int64 // ms
+	lifetime         int64 // ms, 0 for none
+	importedDeadline int64 // deadline that an import brought, until the next touch; 0 for none
 }
 
 const sessionFormat = 2
 
-func (s *stored) encode(dst []byte) []byte {
+func (s *sessionRecord) encode(dst []byte) []byte {
 	w := writer{dst}
 	w.u8(sessionFormat)
 	w.uint(uint64(s.slot))
@@ -159,7 +159,7 @@ func (s *stored) encode(dst []byte) []byte {
 	w.int(s.SeenAt.UnixMilli() - s.LoginAt.UnixMilli())
 	w.int(s.idle)
 	w.int(s.lifetime)
-	w.int(s.putOff)
+	w.int(s.importedDeadline)
 	w.string(s.User)
 	for _, f := range [...]string{s.Kind, s.Name, s.App, s.Device, s.DeviceID, s.UserAgent} {
 		w.string(f)
@@ -180,9 +180,9 @@ func (s *stored) encode(dst []byte) []byte {
 	return w.b
 }
 
-func decodeSession(id rollcall.SessionID, b []byte) (stored, error) {
+func decodeSession(id rollcall.SessionID, b []byte) (sessionRecord, error) {
 	r := reader{b: b}
-	s := stored{}
+	s := sessionRecord{}
 	if r.u8() != sessionFormat {
 		return s, errDamaged
 	}
@@ -190,7 +190,7 @@ func decodeSession(id rollcall.SessionID, b []byte) (stored, error) {
 	s.slot = uint32(r.uint())
 	s.token = tokenKey(r.raw(len(s.token)))
 	s.SeenAt = enginekit.TimeOf(s.LoginAt.UnixMilli() + r.int())
-	s.idle, s.lifetime, s.putOff = r.int(), r.int(), r.int()
+	s.idle, s.lifetime, s.importedDeadline = r.int(), r.int(), r.int()
 	s.User = r.string()
 	for _, f := range [...]*string{&s.Kind, &s.Name, &s.App, &s.Device, &s.DeviceID, &s.UserAgent} {
 		*f = r.string()

@@ -13,9 +13,9 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-func someSession() stored {
+func someSession() sessionRecord {
 	login := time.UnixMilli(1_760_000_000_123).UTC()
-	return stored{
+	return sessionRecord{
 		Session: rollcall.Session{
 			ID: rollcall.NewSessionID(login, "alice", 42), User: "alice", Kind: "user", Name: "Alice",
 			App: "shop", Device: "ios", DeviceID: "phone-1", IP: netip.MustParseAddr("2001:db8::1"),
@@ -23,7 +23,7 @@ func someSession() stored {
 			LoginAt: login, SeenAt: login.Add(time.Minute), ExpiresAt: login.Add(time.Hour), EndsAt: login.Add(24 * time.Hour),
 			End: &rollcall.End{At: login.Add(2 * time.Minute), Cause: rollcall.CauseKicked, Reason: "why", Actor: "who"},
 		},
-		slot: 7, token: tokenKey{1, 2, 3}, idle: 1800_000, lifetime: 86_400_000, putOff: 1_760_001_860_123,
+		slot: 7, token: tokenKey{1, 2, 3}, idle: 1800_000, lifetime: 86_400_000, importedDeadline: 1_760_001_860_123,
 	}
 }
 
@@ -31,7 +31,7 @@ func TestSessionSurvivesItsRecord(t *testing.T) {
 	ended := someSession()
 	live := ended
 	live.End, live.ExpiresAt, live.EndsAt = nil, time.Time{}, time.Time{} // follow from the timeouts
-	for _, s := range []stored{ended, live} {
+	for _, s := range []sessionRecord{ended, live} {
 		got, err := decodeSession(s.ID, s.encode(nil))
 		require.NoError(t, err)
 		require.Equal(t, s, got)
@@ -41,7 +41,7 @@ func TestSessionSurvivesItsRecord(t *testing.T) {
 func TestEventSurvivesItsRecord(t *testing.T) {
 	s := someSession()
 	for _, typ := range enginekit.EventTypes() {
-		e := event{aud: enginekit.ForAdmin, Event: rollcall.Event{
+		e := event{audience: enginekit.ForAdmin, Event: rollcall.Event{
 			Type: typ, At: s.LoginAt, User: "alice", Session: s.ID, Cause: rollcall.CauseKicked, Reason: "why", Actor: "who",
 		}}
 		got, err := decodeEvent(encodeEvent(e))

@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// pebbleLogger passes Pebble's messages on: errors as such, but each kind once
-// in a while only, as Pebble repeats what fails.
+// pebbleLogger passes Pebble's messages on: errors as errors, but each kind only once in a while, as
+// Pebble repeats what fails.
 type pebbleLogger struct {
 	log     *slog.Logger
 	fs      *tableFS // nil when checking
@@ -36,8 +36,8 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 // quiet reports whether what is logged comes from tables that were given up.
 func (l pebbleLogger) quiet() bool { return l.fs != nil && l.fs.state.Load() == fsDead }
 
-// Fatalf is called when a rule of Pebble's own is broken, but not for faults of
-// the disk, which tableFS keeps from it.
+// Fatalf is called when Pebble finds its own state to be wrong. Faults of the disk do not lead here,
+// as tableFS keeps them from Pebble.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if l.quiet() {
@@ -49,8 +49,8 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	os.Exit(1) //nolint:forbidigo // Pebble relies on Fatalf not to return, and its state is not to be trusted any more
 }
 
-// events tells of damaged blocks, which is no reason to end the process: what
-// reads them gets an error.
+// events logs damaged blocks and failed work. Neither ends the process: what reads a damaged block
+// gets an error.
 func (l pebbleLogger) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		DataCorruption: func(info pebble.DataCorruptionInfo) {

@@ -16,13 +16,13 @@ const spaceEvery = 100 * time.Millisecond
 // spaceGuard remembers when the free space was looked at.
 type spaceGuard struct {
 	off    atomic.Bool
-	began  time.Time    // the guard's own, for a clock that only goes forward
-	looked atomic.Int64 // since began
+	began  time.Time    // zero of a clock that only goes forward
+	looked atomic.Int64 // when the space was looked at last, since began
 }
 
-// guardSpace refuses writes while less disk space is free than is to be left
-// alone, so that the store hardly ever meets a full disk, and allows them again
-// when there is room. Writes look every 100 ms.
+// guardSpace refuses writes while less than the reserve of disk space is free, so that the store
+// hardly ever meets a full disk. It allows them again when there is room. It looks every
+// spaceEvery at most.
 func (s *store) guardSpace() {
 	g := &s.guard
 	if s.o.InMemory || s.o.ReserveBytes < 0 || g.off.Load() {
@@ -36,8 +36,7 @@ func (s *store) guardSpace() {
 	s.lookAtSpace()
 }
 
-// sparing reports whether writes are refused for the sake of the reserve alone:
-// the disk takes them.
+// sparing reports whether writes are refused only to keep the reserve: the disk would take them.
 func (s *store) sparing() bool {
 	r := s.refusing.Load()
 	return s.fault() == nil && r != nil && !r.final
@@ -50,7 +49,7 @@ func (s *store) lookAtSpace() {
 	}
 	usage, err := s.o.fs.GetDiskUsage(s.dir)
 	if err != nil {
-		return // a file system that cannot tell is taken at its word
+		return // this file system cannot tell
 	}
 	if usage.AvailBytes < uint64(s.o.ReserveBytes) {
 		_ = s.refuse(rollcall.CodeStorageFull, false,

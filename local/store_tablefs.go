@@ -12,18 +12,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// tableFS stands between Pebble and the disk. Pebble ends the process when it
-// cannot write its manifest, and repeats other failed work without a pause. But
-// nothing that it writes is needed: the journal has what its tables lack. So
-// when a change of the disk fails, the file system freezes: what failed, and
-// every later change, waits, while reads go on. Then another Pebble is opened
-// from the disk and the journal, and this one dies: it is told that its changes
-// succeeded, and none reaches the disk. To what is on disk that is a power cut
-// at the instant of the fault.
+// tableFS stands between Pebble and the disk.
+//
+// Pebble ends the process when it cannot write its manifest, and repeats other failed work without
+// a pause. But nothing that it writes is needed, as the journal has what its tables lack. So:
+//
+//  1. When a change of the disk fails, the file system freezes. That change and every later one
+//     wait, and Pebble notices nothing. Reads go on; the store refuses writes.
+//  2. The upkeep opens another Pebble from the disk and the journal.
+//  3. This one dies: its changes return success, and none reaches the disk.
+//
+// To what is on disk this is a power cut at the instant of the fault.
 type tableFS struct {
 	vfs.FS
-	before func() // called before a table is made
-	fault  func(error)
+	before func()      // called before a table is made
+	fault  func(error) // called when it freezes
 
 	changing sync.RWMutex // held for reading during a change of the disk
 	state    atomic.Int32
@@ -31,8 +34,8 @@ type tableFS struct {
 	dead     chan struct{} // closed when it has died
 
 	mu    sync.Mutex
-	keep  bool     // files are removed later, as another Pebble still reads them
-	later []string // these
+	keep  bool     // files are removed later: another Pebble still reads them
+	later []string // those files
 }
 
 // The states of a tableFS.
@@ -47,8 +50,8 @@ func newTableFS(fs vfs.FS, keep bool) *tableFS {
 	return &tableFS{FS: fs, keep: keep, frozen: make(chan struct{}), dead: make(chan struct{})}
 }
 
-// close makes later faults kill it, as nobody is left to wake what waits, and
-// kills it if it is frozen.
+// close makes later faults kill it, as nobody is left to wake what waits. It kills it if it is
+// frozen.
 func (f *tableFS) close() {
 	if !f.state.CompareAndSwap(fsLive, fsClosing) {
 		f.die()
@@ -79,8 +82,8 @@ func (f *tableFS) freeze(err error) {
 	}
 }
 
-// change carries out an operation that changes the disk. done is false if the
-// file system has died: the caller is to be told that it went well.
+// change carries out an operation that changes the disk. If the file system has died, it does
+// nothing: done is false, and the caller pretends success.
 func (f *tableFS) change(op func() error) (done bool, err error) {
 	for {
 		f.changing.RLock()
@@ -102,6 +105,7 @@ func (f *tableFS) change(op func() error) (done bool, err error) {
 	}
 }
 
+// file opens a file for writing.
 func (f *tableFS) file(open func() (vfs.File, error)) (vfs.File, error) {
 	var file vfs.File
 	done, err := f.change(func() (err error) {
@@ -219,6 +223,7 @@ type tableFile struct {
 	fs *tableFS
 }
 
+// write carries out a write. Of a dead file system all bytes count as written.
 func (f *tableFile) write(b []byte, write func() (int, error)) (n int, err error) {
 	done, err := f.fs.change(func() (err error) {
 		n, err = write()
@@ -267,7 +272,7 @@ func (f *tableFile) Close() error {
 	return nil
 }
 
-// lostFile is a file of a dead file system.
+// lostFile is a file of a dead file system: writes succeed and go nowhere.
 type lostFile struct{}
 
 func (lostFile) Close() error                           { return nil }

@@ -16,28 +16,27 @@ import (
 	"github.com/rollcall/rollcall/internal/journal"
 )
 
-// tables is a Pebble without a log of its own, opened once. Its store opens
-// another when the disk failed under it.
+// tables is a Pebble without a log of its own, opened once. The store opens another when the disk
+// has failed under it.
 type tables struct {
 	db      *pebble.DB
 	fs      *tableFS
 	reading sstable.ReaderOptions
-	noted   uint64 // the record of the journal up to which the disk has everything
-	reached uint64 // up to which replay has come
+	noted   uint64 // the disk has all records of the journal up to this one
+	reached uint64 // replay has applied all records up to this one
 
 	// ceiling is a record above which the tables, also those on disk, hold none.
 	ceiling atomic.Uint64
 	raising sync.Mutex
 
-	cause atomic.Pointer[rollcall.Error] // of the disk's failure
+	cause atomic.Pointer[rollcall.Error] // how the disk failed, or nil
 
 	using sync.RWMutex // held for reading while db is in use, for writing to close it
 	shut  bool
 }
 
-// The sizes of what Pebble keeps. Its own stops of writes are out of reach: it
-// would make a command wait that holds a partition's lock. The journal's size
-// bounds what is in memory only.
+// The sizes of what Pebble keeps. Pebble never stops writes by itself, as that would make a command
+// wait that holds a partition's lock. The bound of the journal bounds Pebble's memory.
 const (
 	memTableBytes = 64 << 20
 	openTables    = 1000
@@ -48,15 +47,15 @@ type purpose int
 
 const (
 	forUse      purpose = iota
-	forTakeover         // while others are in use: their files are kept for now
+	forTakeover         // beside others in use, whose files are kept for now
 	forReading          // nothing reaches the disk
 	forRepair           // the same, and tables may be missing
 )
 
+// openTables opens Pebble.
 func (s *store) openTables(what purpose) (*tables, error) {
-	// Nothing is removed before it is known that the tables and the journal fit:
-	// Pebble takes a damaged list of tables for a short one, and what is not on it
-	// for what is not needed.
+	// No file is removed before it is known that the tables and the journal fit together. Pebble
+	// takes a damaged list of tables for a short one, and tables not on it for useless.
 	t := &tables{fs: newTableFS(s.o.fs, what != forReading)}
 	t.fs.before = func() { s.beforeTable(t.fs) }
 	t.fs.fault = func(err error) { s.tableFault(t, err) }
@@ -80,6 +79,7 @@ func (s *store) openTables(what purpose) (*tables, error) {
 		opts.MemTableSize, opts.DisableAutomaticCompactions, opts.ErrorIfNotExists = maxJournal, true, true
 		opts.DisableConsistencyCheck = what == forRepair
 	}
+
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
@@ -98,7 +98,7 @@ func (s *store) openTables(what purpose) (*tables, error) {
 	return t, nil
 }
 
-// place reads which records of the journal the tables on disk have.
+// place reads which records of the journal the tables have.
 func (t *tables) place() error {
 	for name, at := range map[string]func(uint64){
 		metaApplied: func(n uint64) { t.noted, t.reached = n, n },
@@ -118,8 +118,8 @@ func (t *tables) place() error {
 	return nil
 }
 
-// open opens Pebble. If the disk fails meanwhile, that is the error: Pebble is
-// told that all is well, and closed.
+// open opens Pebble. If the disk fails meanwhile, that is the error. Pebble is made to believe that
+// all is well, and closed.
 func (t *tables) open(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 	opened := make(chan struct{})
 	go func() {
@@ -145,7 +145,7 @@ func (t *tables) open(dir string, o *pebble.Options) (db *pebble.DB, err error) 
 // replayBytes is how much of the journal is applied at once.
 const replayBytes = 1 << 20
 
-// replay applies the journal's records after the last that was applied.
+// replay applies the journal's records after the last one applied, many at a time.
 func (t *tables) replay(s *store) (journal.Report, error) {
 	joined := new(pebble.Batch)
 	var last uint64
@@ -179,7 +179,7 @@ func (t *tables) replay(s *store) (journal.Report, error) {
 	return report, errors.Join(err, apply())
 }
 
-// note puts into the tables that they have every record up to n, and no other.
+// note writes into the tables that they have every record up to n, and none above.
 func (t *tables) note(n uint64) error {
 	b := new(pebble.Batch)
 	v := binary.BigEndian.AppendUint64(nil, n)
@@ -193,9 +193,9 @@ func (t *tables) note(n uint64) error {
 // ceilingStep is how many records one raise of the ceiling is good for.
 const ceilingStep = 1024
 
-// raiseCeiling sees to it that the tables say that they may hold a record, before they
-// do: Pebble may write them at any moment. A repair has to know which records of
-// a journal with a hole are not there yet.
+// raiseCeiling makes the tables say that they may hold a record before they do, as Pebble may write
+// them at any moment. A repair of a journal with a hole has to know which records the tables
+// cannot hold.
 func (t *tables) raiseCeiling(n uint64) error {
 	if n <= t.ceiling.Load() {
 		return nil
@@ -218,7 +218,7 @@ func (t *tables) raiseCeiling(n uint64) error {
 
 var errFrozen = errors.New("the disk failed under the tables")
 
-// flush writes what is in memory to disk.
+// flush writes to disk what is in memory.
 func (t *tables) flush() error {
 	done, err := t.db.AsyncFlush()
 	if err != nil {
@@ -248,7 +248,7 @@ func (t *tables) well() error {
 	return errFrozen
 }
 
-// close waits for all that uses the tables and closes them.
+// close waits until nobody uses the tables, and closes them.
 func (t *tables) close() error {
 	t.fs.close()
 	t.using.Lock()

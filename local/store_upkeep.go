@@ -12,7 +12,7 @@ import (
 // have caught up.
 const maxJournal = 1 << 30
 
-// The distances between attempts to open the tables again.
+// The least and the longest wait between two attempts to open the tables again.
 const (
 	firstReopen = 10 * time.Millisecond
 	lastReopen  = time.Second
@@ -26,8 +26,8 @@ func (s *store) signal() {
 	}
 }
 
-// upkeep writes tables and lets go of the journal when it has grown by a
-// segment, and opens the tables again when the disk failed under them.
+// upkeep takes a checkpoint when the journal has grown by a segment, and opens the tables again when
+// the disk has failed under them.
 func (s *store) upkeep() {
 	retry := firstReopen
 	timer := time.NewTimer(0)
@@ -39,6 +39,8 @@ func (s *store) upkeep() {
 		case <-s.wake:
 		case <-timer.C:
 		}
+
+		// The tables are well: write them. A fault meanwhile wakes this again.
 		if s.faults[tablesFault].Load() == nil {
 			if err := s.checkpoint(); err != nil && s.faults[tablesFault].Load() == nil {
 				s.o.Logger.Warn("the tables could not be written: trying again", "error", err)
@@ -47,6 +49,8 @@ func (s *store) upkeep() {
 			retry = firstReopen
 			continue
 		}
+
+		// The disk has failed under them: try again, more and more slowly.
 		if err := s.reopen(); err != nil {
 			s.o.Logger.Debug("store: the tables cannot be opened again yet", "error", err)
 			timer.Reset(retry)
@@ -55,8 +59,8 @@ func (s *store) upkeep() {
 	}
 }
 
-// checkpoint writes what the tables have in memory to disk and lets go of the
-// segments of the journal that hold nothing else.
+// checkpoint writes to disk what the tables have in memory, and then releases the segments of the
+// journal that are not needed any more.
 func (s *store) checkpoint() error {
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
@@ -77,9 +81,9 @@ func (s *store) checkpoint() error {
 	return s.journal.Release(n)
 }
 
-// cutTables begins to write what the tables have in memory. Nobody is between
-// journal and tables meanwhile: what is written has every record up to n, and no
-// later one. done is nil if the disk has them all.
+// cutTables begins to write what the tables have in memory. No record is between journal and tables
+// at that instant, so what is written has every record up to n, and no later one. done is nil
+// if the disk has them all already.
 func (s *store) cutTables(t *tables) (n uint64, done <-chan struct{}, err error) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
@@ -93,8 +97,8 @@ func (s *store) cutTables(t *tables) (n uint64, done <-chan struct{}, err error)
 	return n, done, err
 }
 
-// beforeTable waits, before a table is made, until the journal has all that may
-// get into it. It gives up if the tables do.
+// beforeTable is called before Pebble makes a table. It waits until the journal has on disk all that
+// may get into the table. It gives up if the tables do.
 func (s *store) beforeTable(f *tableFS) {
 	for wait := firstReopen; s.journal != nil; wait = min(2*wait, lastReopen) {
 		if s.journal.Sync() == nil {
@@ -107,7 +111,7 @@ func (s *store) beforeTable(f *tableFS) {
 		case <-f.frozen:
 		case <-f.dead:
 		case <-s.stop:
-			f.close() // the journal cannot be written, and will not be
+			f.close() // the journal cannot be written, and the store closes
 			f.die()
 		}
 		timer.Stop()
@@ -115,8 +119,8 @@ func (s *store) beforeTable(f *tableFS) {
 	}
 }
 
-// reopen replaces tables that the disk failed under by ones opened anew. Reads
-// go on with the old ones until the new ones have everything.
+// reopen replaces tables that the disk has failed under. Reads go on with the old ones until the new
+// ones have everything.
 func (s *store) reopen() error {
 	if err := s.journal.Err(); err != nil {
 		return err // what the tables lack is read from the journal
@@ -125,6 +129,8 @@ func (s *store) reopen() error {
 	if err != nil {
 		return err
 	}
+
+	// Most of the journal is applied before any command has to wait.
 	if _, err = t.replay(s); err == nil {
 		err = s.swap(t)
 	}
@@ -136,10 +142,11 @@ func (s *store) reopen() error {
 	return nil
 }
 
-// swap brings new tables up to the last record and puts them into the place of
-// the old ones.
+// swap applies the last records to new tables and puts them into use.
 func (s *store) swap(t *tables) error {
 	old := s.tables.Load()
+
+	// No command comes between: whatever is in the journal is in the new tables.
 	s.applying.Lock()
 	err := s.journal.Sync()
 	if err == nil {
@@ -155,6 +162,8 @@ func (s *store) swap(t *tables) error {
 	if err != nil {
 		return err
 	}
+
+	// Let go of the old ones, whose changes go nowhere.
 	s.o.Logger.Info("the disk can be written again: the tables were opened anew")
 	old.fs.die()
 	if err := old.close(); err != nil {
@@ -165,12 +174,12 @@ func (s *store) swap(t *tables) error {
 	return nil
 }
 
-// tableFault is told when the disk failed under tables.
+// tableFault is called when the disk has failed under tables.
 func (s *store) tableFault(t *tables, err error) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
 	t.cause.Store(faultError(err))
-	if s.tables.Load() != t { // it is being opened, which fails by this
+	if s.tables.Load() != t { // they are being opened, which fails with this
 		return
 	}
 	s.faults[tablesFault].Store(t.cause.Load())
@@ -190,7 +199,7 @@ func (s *store) install(t *tables) error {
 	return nil
 }
 
-// journalFault is told when the journal fails, and with nil when it is well.
+// journalFault is called when the journal fails, and with nil when it is well again.
 func (s *store) journalFault(err error) {
 	if err == nil {
 		s.faults[journalFault].Store(nil)
@@ -202,8 +211,8 @@ func (s *store) journalFault(err error) {
 	s.o.Logger.Error("writing the journal failed: writes are refused until the disk is well", "error", err)
 }
 
-// compact leaves nothing of what was deleted in the tables, the journal, or in
-// files kept to be written over.
+// compact removes what was deleted from the tables, from the journal, and from files that are kept to
+// be written over.
 func (s *store) compact(ctx context.Context) error {
 	t := s.tables.Load()
 	db, release, err := s.use()
@@ -220,6 +229,8 @@ func (s *store) compact(ctx context.Context) error {
 	if err != nil {
 		return faultError(err)
 	}
+
+	// The segment in use is replaced, so that it can be released and purged too.
 	for _, step := range []func() error{
 		s.journal.Purge, s.journal.Replace, func() error { return s.journal.Release(s.tables.Load().noted) }, s.journal.Purge,
 	} {
@@ -236,7 +247,7 @@ type refusal struct {
 	final bool // only a new start can help
 }
 
-// fault returns how the disk fails, nil if it does not.
+// fault returns how the disk fails, or nil.
 func (s *store) fault() error {
 	for i := range s.faults {
 		if err := s.faults[i].Load(); err != nil {
@@ -250,7 +261,7 @@ var errTablesBehind = &rollcall.Error{
 	Code: rollcall.CodeUnavailable, Detail: "the disk is slower than what is to be written: writes are refused until the tables have caught up",
 }
 
-// writable returns why writes are refused, if they are.
+// writable returns why writes are refused, or nil.
 func (s *store) writable() error {
 	if err := s.fault(); err != nil {
 		return err
@@ -266,7 +277,7 @@ func (s *store) writable() error {
 	return nil
 }
 
-// refuse makes every later write fail with code, until allow, or for good.
+// refuse makes every later write fail, until allow is called; with final, for good.
 func (s *store) refuse(code rollcall.Code, final bool, detail string, err error) error {
 	r := &refusal{err: &rollcall.Error{Code: code, Detail: detail, Err: err}, final: final}
 	if old := s.refusing.Load(); old == nil || !old.final {

@@ -178,7 +178,7 @@ func (s *stress) run(ctx context.Context, closing bool) {
 					s.t.Errorf("%v", err)
 					return
 				}
-				if closing && s.eng.open() != nil {
+				if closing && s.eng.readable() != nil {
 					return
 				}
 			}
@@ -228,7 +228,7 @@ func (s *stress) settled() {
 	s.Equal(sessions, st.Sessions)
 	uses, edges := 0, 0
 	for _, p := range s.eng.parts {
-		s.LessOrEqual(p.newest.Load(), s.eng.store.journal.Durable())
+		s.LessOrEqual(p.newestRecord.Load(), s.eng.store.journal.Durable())
 		edges += p.friends.edges
 		for n := range p.dir.Limit() {
 			uses += int(p.friendRefs.Get(n))

@@ -8,19 +8,25 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// Ended sessions stand in the store by id, not by user, and an export needs them by user. So it
+// reads all of a partition once, without a lock, and from then on the partition notes for it
+// which sessions have ended, and which were erased. Under the lock the export takes in only the
+// few last changes.
+
 const (
-	mostNotes = 1 << 16 // more changes than that are not noted: all is read anew
-	fewNotes  = 64      // changes that are looked at under the locks
+	mostNotes = 1 << 16 // with more changes than that, all is read anew
+	fewNotes  = 64      // so many changes are taken in under the locks
 )
 
-// endedNotes are changes of what is remembered of ended sessions, for an export
-// that has read it. The partition's lock guards them.
+// endedNotes are changes of the ended sessions of a partition, for an export. The partition's
+// lock guards them.
 type endedNotes struct {
-	ids    []rollcall.SessionID // of sessions that ended or came by an import
+	ids    []rollcall.SessionID // sessions that ended, or came by an import
 	erased []erasure
-	over   bool // there was more, or nothing has been read yet
+	over   bool // there were too many, or nothing has been read yet: read all anew
 }
 
+// few reports whether the changes may be taken in under the locks.
 func (n *endedNotes) few() bool { return !n.over && len(n.ids)+len(n.erased) <= fewNotes }
 
 func (n *endedNotes) add(ids []rollcall.SessionID, erased []erasure) {
@@ -31,35 +37,36 @@ func (n *endedNotes) add(ids []rollcall.SessionID, erased []erasure) {
 	n.ids, n.erased = append(n.ids, ids...), append(n.erased, erased...)
 }
 
-// note begins to note changes.
-func (s *sessions) note(n *endedNotes) {
+// startNotes begins to note changes for an export.
+func (s *sessions) startNotes(n *endedNotes) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	s.noting = append(s.noting, n)
+	s.exportNotes = append(s.exportNotes, n)
 }
 
-func (s *sessions) noteNoMore(n *endedNotes) {
+// stopNotes ends that.
+func (s *sessions) stopNotes(n *endedNotes) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	s.noting = slices.DeleteFunc(s.noting, func(other *endedNotes) bool { return other == n })
+	s.exportNotes = slices.DeleteFunc(s.exportNotes, func(other *endedNotes) bool { return other == n })
 }
 
-// haveEnded notes sessions that the store remembers as ended from now on.
-func (s *sessions) haveEnded(ids ...rollcall.SessionID) {
-	for _, n := range s.noting {
+// noteEnded notes sessions that have ended, for exports.
+func (s *sessions) noteEnded(ids ...rollcall.SessionID) {
+	for _, n := range s.exportNotes {
 		n.add(ids, nil)
 	}
 }
 
-// haveForgotten notes that the ended sessions of a user have been erased.
-func (s *sessions) haveForgotten(x erasure) {
-	for _, n := range s.noting {
+// noteErased notes that the ended sessions of a user were erased, for exports.
+func (s *sessions) noteErased(x erasure) {
+	for _, n := range s.exportNotes {
 		n.add(nil, []erasure{x})
 	}
 }
 
-// takeChanges takes over what has changed, without holding anybody up.
-func (x *exporting) takeChanges(ctx context.Context) error {
+// takeChanges takes in what has changed, with the lock held only to fetch the notes.
+func (x *exportRun) takeChanges(ctx context.Context) error {
 	x.p.mu.Lock()
 	notes := *x.notes
 	*x.notes = endedNotes{}
@@ -70,16 +77,16 @@ func (x *exporting) takeChanges(ctx context.Context) error {
 	return x.take(notes.ids, notes.erased)
 }
 
-// readEnded reads all that the store remembers of ended sessions.
-func (x *exporting) readEnded(ctx context.Context) error {
+// readEnded reads all ended sessions of the partition.
+func (x *exportRun) readEnded(ctx context.Context) error {
 	x.ended, x.has = make(map[string][]rollcall.SessionSnapshot), make(map[rollcall.SessionID]bool)
 	return x.p.eng.store.scan(ctx, newKey(tabEnded, 2).u8(x.p.index), x.takeEnded)
 }
 
-// take looks at some ended sessions, and drops what was erased.
-func (x *exporting) take(ids []rollcall.SessionID, erased []erasure) error {
+// take adds some ended sessions and removes those of erased users.
+func (x *exportRun) take(ids []rollcall.SessionID, erased []erasure) error {
 	for _, e := range erased {
-		all := x.ended[e.user] // a visitor may hold it
+		all := x.ended[e.user] // the caller of Export may hold it: change a copy
 		delete(x.ended, e.user)
 		for i := range all {
 			if all[i].End.At.UnixMilli() > e.at {
@@ -102,7 +109,8 @@ func (x *exporting) take(ids []rollcall.SessionID, erased []erasure) error {
 	return nil
 }
 
-func (x *exporting) takeEnded(k, v []byte) error {
+// takeEnded adds one ended session, unless it is too old.
+func (x *exportRun) takeEnded(k, v []byte) error {
 	if len(k) != 18 {
 		return damaged("ended session", k, errDamaged)
 	}

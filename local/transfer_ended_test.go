@@ -31,7 +31,7 @@ func TestAnExportReadsEndedSessionsOnceHoweverManyEndMeanwhile(t *testing.T) {
 	r.Equal(in.Session.ID, seen[leaving].Ended[0].ID)
 	r.NotContains(seen, erased)
 	r.Len(seen, len(users)-1)
-	r.Empty(r.eng.parts[7].sessions.noting)
+	r.Empty(r.eng.parts[7].sessions.exportNotes)
 }
 
 func TestMoreNotesThanThereIsRoomForAreNone(t *testing.T) {

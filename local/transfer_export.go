@@ -18,27 +18,29 @@ import (
 // Bounds of one step of an export, which is read under the locks.
 const (
 	exportNumbers = 512     // users by number
-	exportFriends = 1 << 16 // friends of theirs
-	exportTraces  = 500     // bans and ended sessions in a dossier without a user
+	exportFriends = 1 << 16 // their friends
+	exportTraces  = 500     // bans and ended sessions in a snapshot without a user
 )
 
-// Export implements [rollcall.Transfer]. Users come by partition, then number,
-// then those of whom there are but traces.
+// Export implements [rollcall.Transfer]. Users come by partition, and in it by number. Then come
+// users without a number, of whom only bans and ended sessions are left.
 func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.UserSnapshot) error) error {
 	now, err := e.enter(at)
 	if err != nil {
 		return err
 	}
-	if e.erasing.begun.Load() != nil { // half of a user would stay there for good
-		if err := e.eraseAhead(ctx, at); err != nil {
+
+	// Half of a user would stay in the other engine for ever.
+	if e.erasures.current.Load() != nil {
+		if err := e.finishCurrent(ctx, at); err != nil {
 			return err
 		}
 	}
 	for _, p := range e.parts {
-		x := &exporting{p: p, now: now, done: roaring.New(), met: make(map[string]bool), notes: &endedNotes{over: true}}
-		p.sessions.note(x.notes)
+		x := &exportRun{p: p, now: now, visited: roaring.New(), visitedUsers: make(map[string]bool), notes: &endedNotes{over: true}}
+		p.sessions.startNotes(x.notes)
 		err := x.run(ctx, visit)
-		p.sessions.noteNoMore(x.notes)
+		p.sessions.stopNotes(x.notes)
 		if err != nil {
 			return err
 		}
@@ -46,21 +48,21 @@ func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.U
 	return nil
 }
 
-// exporting is the export of one partition. Nothing but it reads the ended
-// sessions by user, so it reads them all, and then what has changed since.
-type exporting struct {
-	p     *partition
-	now   int64
-	ended map[string][]rollcall.SessionSnapshot
-	has   map[rollcall.SessionID]bool // sessions in ended
-	notes *endedNotes                 // what has changed since ended was read
-	bans  map[string][]rollcall.BanSnapshot
-	done  *roaring.Bitmap // numbers that have been visited
-	met   map[string]bool // users who have been, for what they left behind
-	out   []rollcall.UserSnapshot
+// exportRun is the export of one partition.
+type exportRun struct {
+	p            *partition
+	now          int64
+	ended        map[string][]rollcall.SessionSnapshot // ended sessions by user
+	has          map[rollcall.SessionID]bool           // the sessions in ended
+	notes        *endedNotes                           // what has changed since ended was read
+	bans         map[string][]rollcall.BanSnapshot     // by user
+	visited      *roaring.Bitmap                       // numbers that have been exported
+	visitedUsers map[string]bool                       // users whose bans and ended sessions have been
+	out          []rollcall.UserSnapshot               // of the step at hand
 }
 
-func (x *exporting) run(ctx context.Context, visit func(rollcall.UserSnapshot) error) error {
+// run exports the partition in steps. It calls visit between them, without any lock.
+func (x *exportRun) run(ctx context.Context, visit func(rollcall.UserSnapshot) error) error {
 	flush := func() error {
 		for _, d := range x.out {
 			if err := visit(d); err != nil {
@@ -71,6 +73,8 @@ func (x *exporting) run(ctx context.Context, visit func(rollcall.UserSnapshot) e
 		x.out = x.out[:0]
 		return nil
 	}
+
+	// Users with a number.
 	for from, more := uint32(0), true; more; {
 		err := x.locked(ctx, func() { from, more = x.numbers(from) })
 		if err != nil {
@@ -80,6 +84,8 @@ func (x *exporting) run(ctx context.Context, visit func(rollcall.UserSnapshot) e
 			return err
 		}
 	}
+
+	// What is left of erased users, and of users without a number.
 	if err := x.locked(ctx, x.exportErased); err != nil {
 		return err
 	}
@@ -94,9 +100,9 @@ func (x *exporting) run(ctx context.Context, visit func(rollcall.UserSnapshot) e
 	return flush()
 }
 
-// locked runs a step while nothing changes, with the ended sessions and the
+// locked runs a step with all partitions locked for reading, and with the ended sessions and
 // bans as they are then.
-func (x *exporting) locked(ctx context.Context, step func()) error {
+func (x *exportRun) locked(ctx context.Context, step func()) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
@@ -111,7 +117,7 @@ func (x *exporting) locked(ctx context.Context, step func()) error {
 		x.p.eng.runlockAll()
 	}
 	defer x.p.eng.runlockAll()
-	if err := x.p.eng.open(); err != nil {
+	if err := x.p.eng.readable(); err != nil {
 		return err
 	}
 	if err := x.take(x.notes.ids, x.notes.erased); err != nil {
@@ -122,10 +128,12 @@ func (x *exporting) locked(ctx context.Context, step func()) error {
 	return nil
 }
 
-func (x *exporting) readBans() {
+// readBans reads the bans of the partition. A ban whose user was erased says in which
+// partitions the user may be: as many bits of the hash as are known.
+func (x *exportRun) readBans() {
 	x.bans = make(map[string][]rollcall.BanSnapshot)
 	for k := range x.p.users.bans {
-		if ban, ok := x.p.users.banOf(k, x.p.at(x.now)); ok {
+		if ban, ok := x.p.users.banOf(k, x.p.latest(x.now)); ok {
 			kept := rollcall.BanSnapshot{Ban: ban, Home: uint16(x.p.index), Bits: uint8(bits.Len(uint(len(x.p.eng.parts) - 1)))}
 			if ban.User != "" {
 				kept.Home, kept.Bits = uint16(rollcall.HashUser(ban.User)), 16
@@ -135,9 +143,8 @@ func (x *exporting) readBans() {
 	}
 }
 
-// numbers makes the dossiers of some users by number, and returns the number
-// with which to go on.
-func (x *exporting) numbers(from uint32) (next uint32, more bool) {
+// numbers makes the snapshots of some users by number, and returns the number to go on with.
+func (x *exportRun) numbers(from uint32) (next uint32, more bool) {
 	p := x.p
 	to, friends := from, 0
 	for to < p.dir.Limit() && to-from < exportNumbers && friends < exportFriends {
@@ -147,26 +154,27 @@ func (x *exporting) numbers(from uint32) (next uint32, more bool) {
 	days := p.days.byUser(from, to)
 	for n := from; n < to; n++ {
 		if p.dir.Has(n) {
-			x.done.Add(n)
-			x.add(x.dossier(p.dir.ID(n), n, days[n-from]))
+			x.visited.Add(n)
+			x.add(x.snapshot(p.dir.ID(n), n, days[n-from]))
 		}
 	}
 	return to, to < p.dir.Limit()
 }
 
-func (x *exporting) add(d rollcall.UserSnapshot) {
+// add adds a snapshot, unless it says nothing.
+func (x *exportRun) add(d rollcall.UserSnapshot) {
 	if !d.IsEmpty() {
 		x.out = append(x.out, d)
 	}
 	if len(d.Ended)+len(d.Bans) > 0 {
-		x.met[d.User] = true
+		x.visitedUsers[d.User] = true
 	}
 }
 
-// exportErased makes the dossiers of what is left of erased users.
-func (x *exporting) exportErased() {
+// exportErased makes snapshots, without a user, of what is left of erased users.
+func (x *exportRun) exportErased() {
 	bans, ended := x.bans[""], x.ended[""]
-	x.met[""] = true
+	x.visitedUsers[""] = true
 	for some := range slices.Chunk(bans, exportTraces) {
 		x.out = append(x.out, rollcall.UserSnapshot{Bans: some})
 	}
@@ -175,13 +183,13 @@ func (x *exporting) exportErased() {
 	}
 }
 
-// traces makes dossiers of users who have not been met by number, and reports
-// whether there may be more.
-func (x *exporting) traces() bool {
+// traces makes snapshots of users with bans or ended sessions who have not been exported by
+// number, and reports whether there may be more.
+func (x *exportRun) traces() bool {
 	users := make([]string, 0, exportNumbers)
 	look := func(user string) bool {
-		if !x.met[user] {
-			x.met[user] = true
+		if !x.visitedUsers[user] {
+			x.visitedUsers[user] = true
 			users = append(users, user)
 		}
 		return len(users) < exportNumbers
@@ -199,10 +207,10 @@ func (x *exporting) traces() bool {
 	slices.Sort(users)
 	for _, user := range slices.Compact(users) {
 		if n, ok := x.p.find(user); ok {
-			if x.done.Contains(n) { // what there is came after the visit
+			if x.visited.Contains(n) { // these came after the user was exported
 				continue
 			}
-			x.add(x.dossier(user, n, x.p.days.byUser(n, n+1)[0]))
+			x.add(x.snapshot(user, n, x.p.days.byUser(n, n+1)[0]))
 			continue
 		}
 		x.add(rollcall.UserSnapshot{User: user, Ended: x.ended[user], Bans: x.bans[user]})
@@ -210,8 +218,8 @@ func (x *exporting) traces() bool {
 	return len(users) > 0
 }
 
-// dossier gathers what is known of a user who has a number.
-func (x *exporting) dossier(user string, n uint32, days map[string][]rollcall.Day) rollcall.UserSnapshot {
+// snapshot collects what is known of a user who has a number.
+func (x *exportRun) snapshot(user string, n uint32, days map[string][]rollcall.Day) rollcall.UserSnapshot {
 	p := x.p
 	rec := p.users.get(n)
 	d := rollcall.UserSnapshot{
@@ -221,14 +229,15 @@ func (x *exporting) dossier(user string, n uint32, days map[string][]rollcall.Da
 	if rec.invisible {
 		d.Frozen = enginekit.TimeOfSecond(rec.frozen)
 	}
-	if last := p.presence.seen.Last(n); last >= p.eng.retainedSince(p.at(x.now)) {
+	if last := p.presence.seen.Last(n); last >= p.eng.retainedSince(p.latest(x.now)) {
 		d.LastSeen, d.Gone = enginekit.TimeOfSecond(last), p.presence.seen.Hidden(n)
 	}
 	x.sessions(n, &d)
 	return d
 }
 
-func (x *exporting) friends(n uint32) []rollcall.Friend {
+// friends collects a user's friends.
+func (x *exportRun) friends(n uint32) []rollcall.Friend {
 	edges := x.p.friends.get(n)
 	if len(edges) == 0 {
 		return nil
@@ -241,11 +250,11 @@ func (x *exporting) friends(n uint32) []rollcall.Friend {
 	return out
 }
 
-// sessions gathers a user's sessions. One past its deadline has ended, though
-// nothing has reaped it.
-func (x *exporting) sessions(n uint32, d *rollcall.UserSnapshot) {
+// sessions collects a user's sessions. A session past its deadline is an ended one, also if it
+// has not been reaped.
+func (x *exportRun) sessions(n uint32, d *rollcall.UserSnapshot) {
 	p, s := x.p, &x.p.sessions
-	now := p.at(x.now)
+	now := p.latest(x.now)
 	s.ofUser.each(n, func(slot uint32) bool {
 		token := rollcall.TokenKey(s.token.Get(slot))
 		at, cause := s.deadline(slot)
@@ -257,7 +266,7 @@ func (x *exporting) sessions(n uint32, d *rollcall.UserSnapshot) {
 				Idle: time.Duration(by.idle) * time.Millisecond, Lifetime: time.Duration(by.lifetime) * time.Millisecond,
 			})
 		case now < at+ms(p.eng.settings.EndedKeep):
-			ended := s.ended(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
+			ended := s.endedSession(slot, rollcall.End{At: enginekit.TimeOf(at), Cause: cause})
 			d.Ended = append(d.Ended, rollcall.SessionSnapshot{Session: ended, Token: token})
 		}
 		return true
@@ -267,7 +276,7 @@ func (x *exporting) sessions(n uint32, d *rollcall.UserSnapshot) {
 	slices.SortFunc(d.Ended, byID)
 }
 
-// byUser returns the days of the numbers from one to another, by kind.
+// byUser returns the days of the numbers in [from, to), by kind.
 func (t *dayTable) byUser(from, to uint32) []map[string][]rollcall.Day {
 	out := make([]map[string][]rollcall.Day, to-from)
 	ids := make([]dayID, 0, len(t.sets))

@@ -10,27 +10,29 @@ import (
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
-// incomingSeen is a last-seen time that an import enters.
-type incomingSeen = recency.Entry
+// importedSeen is a last-seen time that an import enters.
+type importedSeen = recency.Entry
 
-// worthSeen is how many last-seen times of a block pay for writing all of it.
+// worthSeen is the number of last-seen times from which writing the whole block is cheaper.
 const worthSeen = 64
 
-// putSeen puts last-seen times into a batch: many of one block as the block,
-// others with all that were last seen in the same second. A roll begins anew, as
-// what it would delete may be among these.
-func (p *partition) putSeen(b *pebble.Batch, some []incomingSeen) error {
+// putSeen puts last-seen times into a batch: many of one block as the whole block, others with
+// all that were last seen in the same second. A rolling snapshot begins anew: it would delete
+// some of these records.
+func (p *partition) putSeen(b *pebble.Batch, some []importedSeen) error {
 	if len(some) == 0 {
 		return nil
 	}
 	pr := &p.presence
-	pr.roll, pr.young = roll{}, nil
-	if slices.ContainsFunc(some, func(x incomingSeen) bool { return pr.forgot.Contains(x.N) }) {
+	pr.roll, pr.forgottenInRoll = roll{}, nil
+
+	// The store may speak of the last users of these numbers, who were forgotten.
+	if slices.ContainsFunc(some, func(x importedSeen) bool { return pr.forgotNotes.Contains(x.N) }) {
 		if err := p.replaceSeen(b, some); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(some, func(x, y incomingSeen) int { return cmp.Compare(x.N, y.N) })
+	slices.SortFunc(some, func(x, y importedSeen) int { return cmp.Compare(x.N, y.N) })
 	for _, x := range some {
 		if x.Hidden {
 			if err := b.Set(goneKey(p.index, x.N), nil, nil); err != nil {
@@ -38,7 +40,9 @@ func (p *partition) putSeen(b *pebble.Batch, some []incomingSeen) error {
 			}
 		}
 	}
-	var rest []incomingSeen
+
+	// Block by block, as the numbers are sorted.
+	var rest []importedSeen
 	for left := some; len(left) > 0; {
 		n := 1
 		for n < len(left) && left[n].N>>seenShift == left[0].N>>seenShift {
@@ -54,10 +58,10 @@ func (p *partition) putSeen(b *pebble.Batch, some []incomingSeen) error {
 	return p.putSeenSeconds(b, rest)
 }
 
-// replaceSeen writes all last-seen times anew, in one batch, and takes away the
-// notes that the last users of some numbers were forgotten: what is in the store of
-// those must not count.
-func (p *partition) replaceSeen(b *pebble.Batch, some []incomingSeen) error {
+// replaceSeen writes all last-seen times of the partition anew, and removes the notes that the last
+// users of these numbers were forgotten. A note would void the new times too, and without it
+// old records would count.
+func (p *partition) replaceSeen(b *pebble.Batch, some []importedSeen) error {
 	pr := &p.presence
 	for _, table := range [...]byte{tabBeat, tabSeen} {
 		prefix := newKey(table, 2).u8(p.index)
@@ -70,21 +74,21 @@ func (p *partition) replaceSeen(b *pebble.Batch, some []incomingSeen) error {
 			return err
 		}
 	}
-	pr.written = 0
+	pr.deltaEntries = 0
 	for _, x := range some {
-		if !pr.forgot.Contains(x.N) {
+		if !pr.forgotNotes.Contains(x.N) {
 			continue
 		}
 		if err := b.Delete(forgetKey(p.index, x.N), nil); err != nil {
 			return err
 		}
-		pr.dropped = append(pr.dropped, x.N)
+		pr.removedNotes = append(pr.removedNotes, x.N)
 	}
 	return nil
 }
 
-// putUnseen has it that users have no last-seen time although they have sessions:
-// they were forgotten where these come from.
+// putUnseen notes that users have no last-seen time although they have sessions: it was forgotten
+// where they come from.
 func (p *partition) putUnseen(b *pebble.Batch, numbers []uint32) error {
 	latest := binary.BigEndian.AppendUint32(nil, 1<<32-1)
 	for _, n := range numbers {
@@ -95,10 +99,10 @@ func (p *partition) putUnseen(b *pebble.Batch, numbers []uint32) error {
 	return nil
 }
 
-// putSeenSeconds writes whole records of seconds: one that is there already is
-// replaced.
-func (p *partition) putSeenSeconds(b *pebble.Batch, some []incomingSeen) error {
-	slices.SortStableFunc(some, func(x, y incomingSeen) int { return cmp.Compare(x.Sec, y.Sec) })
+// putSeenSeconds writes the records of seconds, with all who were last seen in them. A record that
+// is there already is replaced.
+func (p *partition) putSeenSeconds(b *pebble.Batch, some []importedSeen) error {
+	slices.SortStableFunc(some, func(x, y importedSeen) int { return cmp.Compare(x.Sec, y.Sec) })
 	var numbers []uint32
 	for len(some) > 0 {
 		n := 1
@@ -113,7 +117,7 @@ func (p *partition) putSeenSeconds(b *pebble.Batch, some []incomingSeen) error {
 		if err := b.Set(beatKey(p.index, some[0].Sec), beatRecord(numbers), nil); err != nil {
 			return err
 		}
-		p.presence.written += len(numbers)
+		p.presence.deltaEntries += len(numbers)
 		some = some[n:]
 	}
 	return nil
@@ -130,17 +134,17 @@ func beatRecord(numbers []uint32) []byte {
 	return w.b
 }
 
-// enterSeen enters last-seen times in memory. Nobody is announced.
-func (p *partition) enterSeen(some []incomingSeen) {
+// enterSeen enters last-seen times in memory. It announces nobody.
+func (p *partition) enterSeen(some []importedSeen) {
 	var t recency.Tally
 	p.presence.seen.Enter(some, &t)
 	t.Flush(&p.eng.seconds)
-	line := max(p.told.place.Sec, onlineSince(p.eng.outages.effectiveNow(p.clock), p.eng.announced))
+	line := max(p.announcements.place.Sec, onlineSince(p.eng.outages.effectiveNow(p.clock), p.eng.offlineAfter))
 	for _, x := range some {
 		if x.Hidden {
 			p.presence.gone.Add(x.N)
 		} else if x.Sec >= line { // to be announced offline when they fall silent
-			p.told.online.add(x.N)
+			p.announcements.online.add(x.N)
 		}
 	}
 }

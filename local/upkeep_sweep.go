@@ -14,7 +14,7 @@ import (
 //   - what a lock is held for is a step of a fixed number of things, whatever is
 //     due and however large the partition is;
 //   - after each step the processor is offered to others (turn.over);
-//   - what upkeep has on its way to the journal is bounded: see sweepUnits and
+//   - what upkeep has on its way to the journal is bounded: see maxSweepTxs and
 //     flushBytes;
 //   - upkeep goes through the partitions from the last to the first. Commands
 //     about all users lock them from the first to the last, and hold the first
@@ -31,44 +31,46 @@ const (
 	trimTime   = 200 * time.Millisecond
 )
 
-// turn is a share of a tick.
-type turn struct {
+// timeSlice is a part of a tick with a limit of time.
+type timeSlice struct {
 	elapsed func() time.Duration
 	limit   time.Duration
 }
 
-func (e *Engine) turn(limit time.Duration) turn { return turn{e.opts.stopwatch(), limit} }
+func (e *Engine) timeSlice(limit time.Duration) timeSlice {
+	return timeSlice{e.opts.stopwatch(), limit}
+}
 
-// over reports whether the turn has been used up. It is asked between two steps,
-// with no lock held, and lets others have the processor before the next.
-func (t turn) over() bool {
+// over reports whether the time has been used up. It is called between two steps without
+// any lock, and offers the processor to others.
+func (t timeSlice) over() bool {
 	runtime.Gosched()
 	return t.elapsed() >= t.limit
 }
 
-// stopwatch returns a function that tells the time since.
+// stopwatch returns a function that returns the time since now.
 func stopwatch() func() time.Duration {
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) }
 }
 
-// sweepUnits bounds the steps whose batches are in memory at a time: then they
-// are waited for, with one sync for all.
-const sweepUnits = 16
+// maxSweepTxs bounds the steps whose transactions are not durable yet. They are waited
+// for together, with one sync.
+const maxSweepTxs = 16
 
-// sweep announces who fell silent and stores the ends of sessions that reached
-// their deadline, partition by partition, in steps. It begins where the last
-// tick had to stop. Every tick takes a step at least.
+// sweep announces who went offline and stores the ends of expired sessions, partition by
+// partition, in steps. It begins where the last tick stopped, and takes at least one
+// step.
 func (e *Engine) sweep(ctx context.Context, now int64) error {
-	t := e.turn(sweepTime)
+	t := e.timeSlice(sweepTime)
 	for range e.parts {
-		p := e.parts[len(e.parts)-1-int(e.swept.Load())%len(e.parts)]
+		p := e.parts[len(e.parts)-1-int(e.sweptParts.Load())%len(e.parts)]
 		more, err := p.sweep(ctx, now, t)
 		if err != nil {
 			return err
 		}
 		if !more {
-			e.swept.Add(1)
+			e.sweptParts.Add(1)
 		}
 		if t.over() || ctx.Err() != nil {
 			return nil //nolint:nilerr // the next tick goes on
@@ -77,38 +79,40 @@ func (e *Engine) sweep(ctx context.Context, now int64) error {
 	return nil
 }
 
-// sweep takes steps until nothing is left to do in the partition, or the turn
-// is over; it reports whether there is more.
-func (p *partition) sweep(ctx context.Context, now int64, t turn) (more bool, err error) {
-	var units []*tx
+// sweep takes steps until nothing is left to do in the partition, or the time is over.
+// It reports whether there is more.
+func (p *partition) sweep(ctx context.Context, now int64, t timeSlice) (more bool, err error) {
+	var txs []*tx
 	for more = true; more && err == nil; {
-		var u *tx
-		if u, more, err = p.sweepStep(now); u != nil {
-			units = append(units, u)
+		var tx *tx
+		if tx, more, err = p.sweepStep(now); tx != nil {
+			txs = append(txs, tx)
 		}
-		if len(units) == sweepUnits {
-			err = waitAll(units, err)
-			units = units[:0]
+		if len(txs) == maxSweepTxs {
+			err = waitAll(txs, err)
+			txs = txs[:0]
 		}
 		if t.over() || ctx.Err() != nil {
 			break
 		}
 	}
-	return more, waitAll(units, err)
+	return more, waitAll(txs, err)
 }
 
-// sweepStep does the earlier of the two that are to be done: tell who went
-// offline, as far as the next session's deadline; or end sessions, as far as the
-// next user's going. So the events of a user come in the order of their
-// instants. u is nil if there was nothing to store.
-func (p *partition) sweepStep(at int64) (u *tx, more bool, err error) {
+// sweepStep does the earlier of two things: announce who went offline, up to the next
+// session's deadline; or reap sessions, up to when the next user went offline. So the
+// events of a user come in the order of time. The transaction is nil if there was
+// nothing to store.
+func (p *partition) sweepStep(at int64) (tx *tx, more bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, s := p.advance(at), &p.sessions
-	late := len(s.dead) < reapStep && s.expire(now)
-	end, ends := int64(0), len(s.dead) > 0
+
+	// When is the next session's end, and when did the next user go offline?
+	late := len(s.expired) < reapStep && s.expire(now)
+	end, ends := int64(0), len(s.expired) > 0
 	if ends {
-		end, _ = s.deadline(s.dead[0])
+		end, _ = s.deadline(s.expired[0])
 	}
 	silence, silent := p.nextSilence()
 	silent = silent && silence <= now
@@ -116,34 +120,37 @@ func (p *partition) sweepStep(at int64) (u *tx, more bool, err error) {
 		return nil, s.compactStep() || late, nil
 	}
 
-	u = p.newTx()
+	// The earlier one, no further than the other.
+	tx = p.newTx()
 	reaped := 0
 	if silent && (!ends || silence <= end) {
 		until := now
 		if ends {
 			until = end
 		}
-		_, err = p.announceOffline(u, now, until)
+		_, err = p.announceOffline(tx, now, until)
 	} else {
 		until := now
 		if silent {
 			until = silence
 		}
-		reaped, err = p.reap(u, until)
+		reaped, err = p.reap(tx, until)
 	}
 	if err == nil {
-		err = u.apply()
+		err = tx.apply()
 	}
 	if err != nil {
-		p.undoAnnouncements(u)
-		return nil, false, u.drop(err)
+		p.undoAnnouncements(tx)
+		return nil, false, tx.abort(err)
 	}
+
+	// The batch is applied, or there was nothing in it: follow in memory.
 	p.freeReaped(reaped)
-	if u.place != nil {
-		p.told.place = *u.place
+	if tx.announcedTo != nil {
+		p.announcements.place = *tx.announcedTo
 	}
-	if len(u.events) == 0 {
-		return nil, true, u.drop(nil)
+	if len(tx.events) == 0 {
+		return nil, true, tx.abort(nil)
 	}
-	return u, true, nil
+	return tx, true, nil
 }

@@ -22,26 +22,26 @@ func TestEndedSessionsLeaveNothingAmongTheAbsoluteEnds(t *testing.T) {
 	}
 	r.login("alice")
 	s := &r.eng.partitionOf("alice").sessions
-	r.Len(s.ending.heap, 1)
+	r.Len(s.absoluteEnds.heap, 1)
 }
 
 // manyTimeouts imports sessions of one partition, each with a timeout of its own.
 func (r *rig) manyTimeouts(n int) []string {
 	users := r.neighbours(n)
 	now := r.clock.Now()
-	dossiers := make([]rollcall.UserSnapshot, n)
+	snapshots := make([]rollcall.UserSnapshot, n)
 	for i, u := range users {
 		id := rollcall.NewSessionID(now.Add(-time.Minute), u, uint64(i+1))
 		idle := 10*time.Minute + time.Duration(i)*time.Millisecond
-		dossiers[i] = rollcall.UserSnapshot{User: u, Sessions: []rollcall.SessionSnapshot{{
+		snapshots[i] = rollcall.UserSnapshot{User: u, Sessions: []rollcall.SessionSnapshot{{
 			Session: rollcall.Session{ID: id, User: u, Kind: "user", LoginAt: id.Time(), SeenAt: id.Time(), ExpiresAt: id.Time().Add(idle)},
 			Token:   rollcall.TokenKey{byte(i), byte(i >> 8), byte(i >> 16), 1}, Idle: idle,
 		}}}
 	}
-	for len(dossiers) > 0 {
-		some := dossiers[:min(len(dossiers), rollcall.MaxSnapshots)]
+	for len(snapshots) > 0 {
+		some := snapshots[:min(len(snapshots), rollcall.MaxSnapshots)]
 		r.NoError(r.eng.Import(r.ctx, now, some))
-		dossiers = dossiers[len(some):]
+		snapshots = snapshots[len(some):]
 	}
 	return users
 }
@@ -154,7 +154,7 @@ func TestATickTrimsAsMuchAsThereIs(t *testing.T) {
 	require.NoError(t, roll.Tick(t.Context()))
 	eng.events.mu.Lock()
 	defer eng.events.mu.Unlock()
-	require.Equal(t, 1000, eng.events.count[sessionFamily])
+	require.Equal(t, 1000, eng.events.keptCounts[sessionFamily])
 }
 
 func TestATickGivesUpItsTurnAndGoesOnWithTheNext(t *testing.T) {
@@ -190,7 +190,7 @@ func TestATickGivesUpItsTurnAndGoesOnWithTheNext(t *testing.T) {
 // presenceEvents returns the changes that everybody is told of.
 func (r *rig) presenceEvents() []rollcall.Event {
 	r.NoError(r.eng.Flush(r.ctx))
-	events, _, err := r.eng.events.read(r.ctx, 1, r.eng.events.newest(), 1<<20, rollcall.ViewerAdmin)
+	events, _, err := r.eng.events.read(r.ctx, 1, r.eng.events.newestSeq(), 1<<20, rollcall.ViewerAdmin)
 	r.NoError(err)
 	out := []rollcall.Event{}
 	for _, e := range events {
@@ -227,7 +227,7 @@ func TestEventsThatWaitAreBounded(t *testing.T) {
 		n := min(len(users), 500)
 		r.NoError(r.roll.Beat(r.ctx, users[:n]...))
 		users = users[n:]
-		r.LessOrEqual(len(r.eng.parts[7].told.waiting), maxWaiting+n)
+		r.LessOrEqual(len(r.eng.parts[7].announcements.waiting), maxWaiting+n)
 	}
 	r.Len(r.presenceEvents(), 2*maxWaiting+100)
 }
@@ -245,10 +245,10 @@ func TestSilenceToldHalfwayThroughASecondIsNotToldAgain(t *testing.T) {
 	r.NoError(r.eng.Flush(r.ctx)) // and with it the stamp of life: the crash is no outage
 	// One step, durable, then a crash.
 	p := r.eng.parts[7]
-	u, more, err := p.sweepStep(r.clock.Now().UnixMilli())
+	tx, more, err := p.sweepStep(r.clock.Now().UnixMilli())
 	r.NoError(err)
 	r.True(more)
-	r.NoError(u.wait())
+	r.NoError(tx.wait())
 	r.crash()
 	for range 5 {
 		r.second()
@@ -313,12 +313,12 @@ func TestAnErasureThatACrashCutShortIsFinishedOnOpening(t *testing.T) {
 	r.NoError(r.eng.Flush(r.ctx))
 	p := r.eng.partitionOf("alice")
 	p.mu.Lock()
-	p.idle = slices.Repeat([]uint32{p.dir.Limit() + 1}, releaseStep) // the number's turn comes after the crash
-	u := p.newTx()
-	_, err := p.erase(u, p.clock, "alice", rollcall.BanKey{})
+	p.releasable = slices.Repeat([]uint32{p.dir.Limit() + 1}, releaseStep) // the number's turn comes after the crash
+	tx := p.newTx()
+	_, err := p.erase(tx, p.clock, "alice", rollcall.BanKey{})
 	p.mu.Unlock()
 	r.NoError(err)
-	r.NoError(u.wait())
+	r.NoError(tx.wait())
 	r.crash()
 	for table := range 256 {
 		r.NoError(r.eng.store.scan(r.ctx, newKey(byte(table), 1), func(k, v []byte) error {

@@ -18,32 +18,37 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	return cmp.Or(e.tick(ctx, at), e.finishErasures(ctx, at))
 }
 
+// tick does the upkeep of a second. What it has not come to when its time is over, the
+// next tick goes on with.
 func (e *Engine) tick(ctx context.Context, at time.Time) error {
-	e.busy.RLock()
-	defer e.busy.RUnlock()
+	e.closing.RLock()
+	defer e.closing.RUnlock()
 	now, err := e.enter(at)
 	if err != nil {
 		return err
 	}
 	e.outages.tick(now)
-	e.ticked.Store(now)
+	e.lastTick.Store(now)
 	e.store.lookAtSpace()
 	if err := e.store.writable(); err != nil {
 		return errors.Join(err, e.flushIntoReserve())
 	}
 	e.reserveUsed.Store(false)
+
 	// What was heard becomes durable first: nothing that follows holds it up.
 	e.visits.hourAt(now)
 	if err := e.flushAll(); err != nil {
 		return err
 	}
+
+	// Then ends of sessions and silent users are told, and last what is too old goes.
 	if err := e.sweep(ctx, now); err != nil {
 		return err
 	}
 	if err := e.forgetOld(ctx, now, at); err != nil {
 		return err
 	}
-	if err := e.visits.forget(at.Add(-e.settings.VisitsKeep)); err != nil {
+	if err := e.visits.forgetBefore(at.Add(-e.settings.VisitsKeep)); err != nil {
 		return err
 	}
 	return e.trim(ctx, now)
@@ -51,28 +56,28 @@ func (e *Engine) tick(ctx context.Context, at time.Time) error {
 
 // Flush implements [rollcall.Engine].
 func (e *Engine) Flush(context.Context) error {
-	e.busy.RLock()
-	defer e.busy.RUnlock()
-	if err := e.open(); err != nil {
+	e.closing.RLock()
+	defer e.closing.RUnlock()
+	if err := e.readable(); err != nil {
 		return err
 	}
 	return e.flushAll()
 }
 
-// flushIntoReserve flushes what was heard before the disk came to have too little
-// room: until it has some again nothing else would, and a crash would lose it. The
-// space that is kept free is for that. It does so once: nothing is heard meanwhile.
+// flushIntoReserve flushes what was heard before the disk had too little room, into the
+// space that is kept free. Without it a crash would lose that. Once is enough: nothing
+// is heard while writes are refused.
 func (e *Engine) flushIntoReserve() error {
 	if !e.store.sparing() || e.reserveUsed.Swap(true) {
 		return nil
 	}
-	e.flush.Lock()
-	defer e.flush.Unlock()
+	e.flushing.Lock()
+	defer e.flushing.Unlock()
 	return cmp.Or(e.flushParts(), e.store.syncAll())
 }
 
-// flushBytes bounds what flushes of partitions have on its way to the journal: a
-// command's record may have to wait for it.
+// flushBytes bounds what a flush has on its way to the journal, as commands wait behind
+// it.
 const flushBytes = 512 << 10
 
 // flushParts flushes the partitions, one after the other, the last first: see
@@ -95,11 +100,10 @@ func (e *Engine) flushParts() error {
 	return nil
 }
 
-// flushAll makes beats, touches and visits durable: partition by partition,
-// then name by name, with a sync at the end.
+// flushAll makes beats, touches and visits durable, with one sync at the end.
 func (e *Engine) flushAll() error {
-	e.flush.Lock()
-	defer e.flush.Unlock()
+	e.flushing.Lock()
+	defer e.flushing.Unlock()
 	if err := e.store.writable(); err != nil {
 		return err
 	}
@@ -109,6 +113,8 @@ func (e *Engine) flushAll() error {
 	if err := e.visits.flush(); err != nil {
 		return err
 	}
+
+	// The stamp of life goes behind what it stands for.
 	b := e.store.newBatch()
 	stamp, err := e.outages.put(b, 0)
 	if err == nil {
@@ -120,24 +126,24 @@ func (e *Engine) flushAll() error {
 	if err := e.store.syncAll(); err != nil {
 		return err
 	}
-	e.outages.durable(stamp)
+	e.outages.setDurable(stamp)
 	return nil
 }
 
-// flush puts what was heard since the last flush into the store. It returns how
-// many bytes that is, and what stands for them on their way to the disk.
+// flush puts what was heard since the last flush into the store. It returns the number
+// of bytes, and the ticket to wait for.
 func (p *partition) flush() (int, journal.Ticket, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dir.ClearDirty() // if it grows: who is only looked for moves nothing
+	p.dir.GrowStep() // if nobody changes the directory, nobody else moves it on
 	n, t, err := p.flushLocked()
-	return n, t, cmp.Or(err, p.releaseIdle())
+	return n, t, cmp.Or(err, p.releaseNumbers())
 }
 
-// flushLocked is flush for who holds the lock. If it fails, what was heard
-// stays to be flushed.
+// flushLocked is flush with the lock held. If it fails, what was heard stays to be
+// flushed.
 func (p *partition) flushLocked() (int, journal.Ticket, error) {
-	seen, touched := p.presence.seenLog, p.sessions.touchLog
+	seen, touched := p.presence.seenFlush, p.sessions.touchFlush
 	b := p.eng.store.newBatch()
 	first, err := p.putHeard(b)
 	var t journal.Ticket
@@ -145,8 +151,8 @@ func (p *partition) flushLocked() (int, journal.Ticket, error) {
 		t, err = p.eng.store.apply(b)
 	}
 	if err != nil {
-		p.eng.events.drop(first)
-		p.presence.seenLog, p.sessions.touchLog = seen, touched
+		p.eng.events.abandon(first)
+		p.presence.seenFlush, p.sessions.touchFlush = seen, touched
 		return 0, t, err
 	}
 	p.eng.events.applied(first, t.Number)
@@ -157,9 +163,10 @@ func (p *partition) flushLocked() (int, journal.Ticket, error) {
 	return b.Len(), t, nil
 }
 
-// putHeard puts what was heard since the last flush, and the next step of the
-// rolls, into a batch. It returns the number of the first event.
+// putHeard puts what was heard since the last flush into a batch, and the next step of
+// the rolling snapshots. It returns the number of the first event.
 func (p *partition) putHeard(b *pebble.Batch) (first uint64, err error) {
+	// The ids first: no record may name a number without one.
 	if err := p.flushIDs(b); err != nil {
 		return 0, err
 	}
@@ -176,50 +183,59 @@ func (p *partition) putHeard(b *pebble.Batch) (first uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
+
+	// The events of the beats in this batch.
 	return p.flushAnnounced(b)
 }
 
-// defaultMinDelta is how many entries are never worth a snapshot.
+// defaultMinDelta is the number of entries in delta records below which no snapshot
+// begins.
 const defaultMinDelta = 1 << 16
 
-// flushBeats stores, for every second since the last flush, who was last seen
-// in it: numbers ascending, as differences. It returns how many they are.
+// flushBeats puts into a batch, for every second since the last flush, who was last seen
+// in it. It returns the number of entries.
 func (p *partition) flushBeats(b *pebble.Batch) (came int, err error) {
 	pr := &p.presence
-	newest := pr.flushed
-	pr.seen.EachGroupSince(pr.flushed, func(sec uint32, numbers []uint32) {
+	newest := pr.flushedTo
+	pr.seen.EachGroupSince(pr.flushedTo, func(sec uint32, numbers []uint32) {
 		err = errors.Join(err, b.Set(beatKey(p.index, sec), beatRecord(numbers), nil))
 		came += len(numbers)
 		newest = max(newest, sec)
 	})
-	for _, n := range pr.ungone {
+
+	// Who was gone and came back, and whose last-seen time had been forgotten: their
+	// records go, unless that has changed again.
+	for _, n := range pr.backFromGone {
 		if !pr.seen.Hidden(n) {
 			err = errors.Join(err, b.Delete(goneKey(p.index, n), nil))
 		}
 	}
-	for _, n := range pr.again {
+	for _, n := range pr.heardAgain {
 		if pr.seen.Last(n) != 0 {
-			pr.dropped = append(pr.dropped, n)
+			pr.removedNotes = append(pr.removedNotes, n)
 			err = errors.Join(err, b.Delete(forgetKey(p.index, n), nil))
 		}
 	}
-	pr.ungone, pr.again = nil, nil
-	pr.written += came
-	pr.flushed = newest // its group may still grow: it is written again next time
+	pr.backFromGone, pr.heardAgain = nil, nil
+
+	// The newest second may still grow, so the next flush writes it again.
+	pr.deltaEntries += came
+	pr.flushedTo = newest
 	return came, err
 }
 
-// flushTouches stores which slots were touched since the last flush, and when. It
-// returns how many they are.
+// flushTouches puts into a batch which slots were touched since the last flush, and when.
+// It returns the number of entries. A session that has not been touched since its login
+// needs none.
 func (p *partition) flushTouches(b *pebble.Batch) (came int, err error) {
 	s := &p.sessions
 	w := writer{}
-	newest := s.flushed
+	newest := s.flushedTo
 	for _, c := range s.classes.touched {
 		q := &s.classes.list[c].queue
-		for i := q.LowerBound(s.flushed); i < q.Len(); i++ {
+		for i := q.LowerBound(s.flushedTo); i < q.Len(); i++ {
 			at, slot := q.At(i)
-			if s.queued(c, at, slot) && at != s.login(slot) {
+			if s.isCurrent(c, at, slot) && at != s.loginAt(slot) {
 				w.uint(uint64(slot))
 				w.int(at)
 				came++
@@ -227,12 +243,12 @@ func (p *partition) flushTouches(b *pebble.Batch) (came int, err error) {
 			newest = max(newest, at)
 		}
 	}
-	s.flushed = newest
+	s.flushedTo = newest
 	if came == 0 {
 		return 0, nil
 	}
-	s.noted = true
-	s.written += came
-	s.touches++
-	return came, b.Set(touchKey(p.index, s.touches), w.b, nil)
+	s.touchesStored = true
+	s.deltaEntries += came
+	s.newestDelta++
+	return came, b.Set(touchKey(p.index, s.newestDelta), w.b, nil)
 }

@@ -13,21 +13,23 @@ import (
 // trimStep bounds the records that one step of trimming looks at.
 const trimStep = 1000
 
-// trimmer puts the removal of some of what is past its keep into a batch, and
-// reports whether there may be more.
+// trimmer puts the removal of some old records into a batch, and reports whether there
+// may be more.
 type trimmer func(ctx context.Context, b *pebble.Batch) (more bool, err error)
 
-// trim removes what is past its keep: bans, events, ended sessions, retry keys.
-// It goes on as long as there is some, or its turn is over: what comes in a
-// second has to be able to go in one.
+// trim removes what has been kept long enough: bans that have ended, events, ended
+// sessions, answers to retry keys. It goes on until nothing is left or its time is over,
+// so that as much can go in a second as comes.
 func (e *Engine) trim(ctx context.Context, now int64) error {
-	t := e.turn(trimTime)
+	t := e.timeSlice(trimTime)
 	for more := true; more && !t.over() && ctx.Err() == nil; {
 		var err error
 		if more, err = e.trimBans(now); err != nil {
 			return err
 		}
 	}
+
+	// The others take turns, a step each, until each has nothing left.
 	todo := []trimmer{
 		e.events.trimmer(sessionFamily, now-ms(e.settings.EventsAge)),
 		e.events.trimmer(presenceFamily, now-ms(e.settings.EventsAge)),
@@ -54,8 +56,8 @@ func (e *Engine) trim(ctx context.Context, now int64) error {
 
 // trimSome takes one step.
 func (e *Engine) trimSome(ctx context.Context, some trimmer) (more bool, err error) {
-	e.flush.Lock() // an erasure rewrites events: none may be trimmed between its read and its write
-	defer e.flush.Unlock()
+	e.flushing.Lock() // an erasure reads events and writes them back: none may be trimmed between
+	defer e.flushing.Unlock()
 	b := e.store.newBatch()
 	more, err = some(ctx, b)
 	if err == nil && !b.Empty() {
@@ -64,9 +66,8 @@ func (e *Engine) trimSome(ctx context.Context, some trimmer) (more bool, err err
 	return more, errors.Join(err, b.Close())
 }
 
-// inSteps makes a trimmer of what is to be done with each record of a table
-// that is due. The records begin with the instant they are due; one step goes on
-// where the last one stopped.
+// inSteps makes a trimmer that calls remove for each due record of a table. The keys of
+// the table begin with the instant. A step goes on where the last one stopped.
 func (e *Engine) inSteps(table byte, line int64, remove func(b *pebble.Batch, k, v []byte) error) trimmer {
 	from, to := newKey(table, 9), newKey(table, 9).u64(uint64(max(0, line)))
 	return func(ctx context.Context, b *pebble.Batch) (more bool, err error) {
@@ -113,13 +114,13 @@ func (e *Engine) trimRetries(line int64) trimmer {
 	})
 }
 
-// trimmer removes the oldest events of a family: those past the number that is
-// kept, or older than oldest.
+// trimmer makes a trimmer of the oldest events of a family: those that exceed the number
+// kept, and those older than oldest. Events that are not durable stay.
 func (l *eventLog) trimmer(family int, oldest int64) trimmer {
 	return func(ctx context.Context, b *pebble.Batch) (more bool, err error) {
 		table := familyTables[family]
 		l.mu.Lock()
-		first, over, done := l.trimmed[family]+1, l.count[family]-l.keep, l.done
+		first, over, done := l.trimmedTo[family]+1, l.keptCounts[family]-l.keep, l.durableTo
 		l.mu.Unlock()
 		cut, dropped, steps := first, 0, 0 // cut: the first event that stays
 		err = l.store.scanRange(ctx, newKey(table, 9).u64(first), newKey(table, 9).u64(done+1), func(k, v []byte) error {
@@ -141,17 +142,17 @@ func (l *eventLog) trimmer(family int, oldest int64) trimmer {
 		if dropped == 0 {
 			return false, nil
 		}
-		return more, l.cut(b, family, cut, dropped)
+		return more, l.trimTo(b, family, cut, dropped)
 	}
 }
 
-// cut removes the events of a family before one.
-func (l *eventLog) cut(b *pebble.Batch, family int, cut uint64, dropped int) error {
+// trimTo removes the events of a family before the event cut.
+func (l *eventLog) trimTo(b *pebble.Batch, family int, cut uint64, dropped int) error {
 	table := familyTables[family]
 	l.mu.Lock()
-	first := l.trimmed[family] + 1
-	l.trimmed[family], l.count[family] = cut-1, l.count[family]-dropped
-	trimmed := l.trimmed
+	first := l.trimmedTo[family] + 1
+	l.trimmedTo[family], l.keptCounts[family] = cut-1, l.keptCounts[family]-dropped
+	trimmed := l.trimmedTo
 	l.mu.Unlock()
 	w := writer{}
 	w.uint(trimmed[sessionFamily])

@@ -16,19 +16,19 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// userTable holds what is kept about users besides their numbers, and the bans.
+// userTable holds the settings of users, and the bans.
 type userTable struct {
 	record    column.Column[arena.Handle]
 	texts     arena.Arena
 	records   int
 	invisible *roaring.Bitmap
-	ofKind    map[string]int // records by the kind they say
+	ofKind    map[string]int // users whose record names the kind
 	bans      map[rollcall.BanKey]rollcall.Ban
 	banEnds   banEnds
 }
 
-// userRecord is a user's own settings. frozen is the last-seen second the
-// public is shown while the user is invisible.
+// userRecord is a user's settings. frozen is the last-seen second that the public is shown
+// while the user is invisible.
 type userRecord struct {
 	kind, name string
 	invisible  bool
@@ -109,7 +109,7 @@ func (t *userTable) memory() int {
 
 // User implements [rollcall.Users].
 func (e *Engine) User(_ context.Context, user string) (rollcall.User, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return rollcall.User{}, err
 	}
 	rec := e.recordOf(user)
@@ -118,7 +118,7 @@ func (e *Engine) User(_ context.Context, user string) (rollcall.User, error) {
 
 // KindsOf implements [rollcall.Users].
 func (e *Engine) KindsOf(_ context.Context, users []string) ([]string, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, err
 	}
 	out := make([]string, len(users))
@@ -151,27 +151,28 @@ func (e *Engine) PutUser(_ context.Context, at time.Time, user string, patch rol
 		return rollcall.User{}, err
 	}
 	if patch.Kind != nil {
-		leave, err := e.kinds.reserve(*patch.Kind)
+		release, err := e.kinds.reserve(*patch.Kind)
 		if err != nil {
 			return rollcall.User{}, err
 		}
-		defer leave()
+		defer release()
 	}
 	p := e.partitionOf(user)
 	p.mu.Lock()
-	u := p.newTx()
-	rec, err := p.putUser(u, p.advance(now), user, patch)
+	tx := p.newTx()
+	rec, err := p.putUser(tx, p.advance(now), user, patch)
 	if err != nil {
-		u.freeNewNumbers()
+		tx.freeNewNumbers()
 	}
 	p.mu.Unlock()
 	if err != nil {
-		return rollcall.User{}, u.drop(err)
+		return rollcall.User{}, tx.abort(err)
 	}
-	return rec.user(user), u.wait()
+	return rec.user(user), tx.wait()
 }
 
-func (p *partition) putUser(u *tx, now int64, user string, patch rollcall.UserPatch) (userRecord, error) {
+// putUser is PutUser with the partition locked.
+func (p *partition) putUser(tx *tx, now int64, user string, patch rollcall.UserPatch) (userRecord, error) {
 	n, known := p.find(user)
 	var old userRecord
 	if known {
@@ -190,10 +191,13 @@ func (p *partition) putUser(u *tx, now int64, user string, patch rollcall.UserPa
 	if rec.invisible && !old.invisible && known {
 		rec.frozen = p.presence.seen.Last(n)
 	}
-	if rec == old { // nothing is made that says no more than the defaults
-		return rec, u.apply()
+
+	// A record that says no more than the defaults is not made.
+	if rec == old {
+		return rec, tx.apply()
 	}
-	n, err := u.number(user)
+
+	n, err := tx.ensureNumber(user)
 	if err != nil {
 		return rec, err
 	}
@@ -202,39 +206,41 @@ func (p *partition) putUser(u *tx, now int64, user string, patch rollcall.UserPa
 			return rec, err
 		}
 	}
-	if err := u.batch.Set(userKey(p.index, n), rec.encode(), nil); err != nil {
+	if err := tx.batch.Set(userKey(p.index, n), rec.encode(), nil); err != nil {
 		return rec, err
 	}
+
+	// To the public, who turns invisible goes offline.
 	if rec.invisible != old.invisible {
-		if err := u.announceVisibility(n, now, rec.invisible); err != nil {
+		if err := tx.announceVisibility(n, now, rec.invisible); err != nil {
 			return rec, err
 		}
 	}
-	if err := u.apply(); err != nil {
+	if err := tx.apply(); err != nil {
 		return rec, err
 	}
-	p.removeOverdue(u)
+	p.removeOverdue(tx)
 	p.sessions.compactStep()
-	p.stored(n)
+	p.idStored(n)
 	p.users.set(n, rec)
 	return rec, nil
 }
 
 // announceVisibility appends what the public is told of a user who turns invisible, or
-// visible again. Who logged out is announced offline first: the audience of that
-// is still the one that knew them to be there.
-func (u *tx) announceVisibility(n uint32, now int64, invisible bool) error {
-	online, err := u.appendOverdue(n, now)
+// visible again. A logged out user in the leave grace is announced offline at once, while
+// the audience is still the one that was told they are online.
+func (tx *tx) announceVisibility(n uint32, now int64, invisible bool) error {
+	online, err := tx.appendOverdue(n, now)
 	if err != nil || !online {
 		return err
 	}
-	if _, leaving := u.p.told.leaving.of(n); leaving {
-		u.presence(n, now, true)
-		return u.batch.Set(goneKey(u.p.index, n), nil, nil)
+	if _, leaving := tx.p.announcements.logoutGraces.of(n); leaving {
+		tx.appendPresence(n, now, true)
+		return tx.batch.Set(goneKey(tx.p.index, n), nil, nil)
 	}
-	if u.p.eng.settings.PresenceEvents {
-		e := u.p.event(waitingEvent{at: now, n: n, offline: invisible, aud: enginekit.ForPublic})
-		u.events = append(u.events, e)
+	if tx.p.eng.settings.PresenceEvents {
+		e := tx.p.eventOf(waitingEvent{at: now, n: n, offline: invisible, audience: enginekit.ForPublic})
+		tx.events = append(tx.events, e)
 	}
 	return nil
 }
@@ -255,23 +261,23 @@ func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.
 		p.mu.Unlock()
 		return false, p.newTx().wait()
 	}
-	u := p.newTx()
-	err = p.appendOverdueOf(u, nil, []rollcall.Ban{{User: user}}, p.clock)
-	u.event(rollcall.UserUnbanned, p.clock, user, rollcall.Event{})
-	err = cmp.Or(err, u.batch.Delete(banKey(p.index, k), nil))
+	tx := p.newTx()
+	err = p.appendOverdueOf(tx, nil, []rollcall.Ban{{User: user}}, p.clock)
+	tx.appendEvent(rollcall.UserUnbanned, p.clock, user, rollcall.Event{})
+	err = cmp.Or(err, tx.batch.Delete(banKey(p.index, k), nil))
 	if err == nil {
-		err = u.apply()
+		err = tx.apply()
 	}
 	if err == nil {
 		p.users.dropBan(k)
-		p.removeOverdue(u)
+		p.removeOverdue(tx)
 		p.sessions.compactStep()
 	}
 	p.mu.Unlock()
 	if err != nil {
-		return false, u.drop(err)
+		return false, tx.abort(err)
 	}
-	return true, u.wait()
+	return true, tx.wait()
 }
 
 // BanOf implements [rollcall.Users].
@@ -283,7 +289,7 @@ func (e *Engine) BanOf(_ context.Context, at time.Time, user string, k rollcall.
 	p := e.partitionOf(user)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	b, ok := p.users.banOf(k, p.at(now))
+	b, ok := p.users.banOf(k, p.latest(now))
 	if !ok {
 		return rollcall.Ban{}, false, nil
 	}
@@ -300,7 +306,7 @@ func (e *Engine) Bans(_ context.Context, at time.Time, r rollcall.PageRequest) (
 	e.rlockAll()
 	for _, p := range e.parts {
 		for k := range p.users.bans {
-			if b, ok := p.users.banOf(k, p.at(now)); ok {
+			if b, ok := p.users.banOf(k, p.latest(now)); ok {
 				bans = append(bans, b)
 			}
 		}
@@ -310,8 +316,8 @@ func (e *Engine) Bans(_ context.Context, at time.Time, r rollcall.PageRequest) (
 	return enginekit.PageOf(oncePerKey(bans), r, enginekit.BanPlace), nil
 }
 
-// oncePerKey leaves out the doubles of a ban whose user was erased, and that
-// came from elsewhere without saying in which partition they were; see Import.
+// oncePerKey leaves out copies of a ban. The ban of an erased user has no name, so an
+// import enters it in every partition in which the user may be.
 func oncePerKey(bans []rollcall.Ban) []rollcall.Ban {
 	named := make(map[rollcall.BanKey]bool)
 	for i := len(bans) - 1; i >= 0 && bans[i].User != ""; i-- {
@@ -324,7 +330,7 @@ func oncePerKey(bans []rollcall.Ban) []rollcall.Ban {
 	})
 }
 
-// dropDoubles removes a ban from all partitions but one.
+// dropDoubles removes the copies of a ban from all partitions but one.
 func (e *Engine) dropDoubles(but *partition, k rollcall.BanKey) error {
 	for _, p := range e.parts {
 		if p == but {

@@ -7,11 +7,11 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// banEnds are the ends of a partition's bans, the earliest first, so that upkeep
-// looks at those that are over and at no others.
+// banEnds is a heap of the ends of a partition's bans, the earliest first, so that upkeep
+// looks only at bans that are over.
 type banEnds struct {
 	heap  []banEnd
-	place map[rollcall.BanKey]int // where each stands in heap
+	place map[rollcall.BanKey]int // index of each ban in heap
 }
 
 type banEnd struct {
@@ -19,7 +19,7 @@ type banEnd struct {
 	key rollcall.BanKey
 }
 
-// set gives a ban its end, in the place of the one it had.
+// set gives a ban an end, instead of the one it had.
 func (h *banEnds) set(k rollcall.BanKey, at int64) {
 	if i, ok := h.place[k]; ok {
 		h.heap[i].at = at
@@ -29,7 +29,7 @@ func (h *banEnds) set(k rollcall.BanKey, at int64) {
 	heap.Push(h, banEnd{at, k})
 }
 
-// remove takes a ban out; it may not be there.
+// remove takes a ban out, if it is there.
 func (h *banEnds) remove(k rollcall.BanKey) {
 	if i, ok := h.place[k]; ok {
 		heap.Remove(h, i)
@@ -88,20 +88,19 @@ func (e *Engine) trimBans(now int64) (more bool, err error) {
 	return more, err
 }
 
-// trimBans removes some bans that have ended, and returns how many. The removal is
-// queued under the lock, so that it cannot reach the store after a new ban of the
-// same user.
+// trimBans removes some bans that have ended, and returns their number. It queues the
+// removal under the lock, so a new ban of the same user cannot reach the store before it.
 func (p *partition) trimBans(now int64) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ends := &p.users.banEnds
-	if len(ends.heap) == 0 || ends.heap[0].at > p.at(now) {
+	if len(ends.heap) == 0 || ends.heap[0].at > p.latest(now) {
 		return 0, nil
 	}
 	b := p.eng.store.newBatch()
 	var ended []banEnd
 	var err error
-	for len(ends.heap) > 0 && ends.heap[0].at <= p.at(now) && len(ended) < banStep {
+	for len(ends.heap) > 0 && ends.heap[0].at <= p.latest(now) && len(ended) < banStep {
 		e, _ := heap.Pop(ends).(banEnd)
 		ended = append(ended, e)
 		err = errors.Join(err, b.Delete(banKey(p.index, e.key), nil))

@@ -14,37 +14,63 @@ import (
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
-// Erase implements [rollcall.Users]. First the edges of those who name the user
-// as friend go, list by list; then everything that is found by the user's number,
-// in one atomic step; then, in steps that hold nobody up, what has to be looked
-// for: ended sessions and events. A record says what is still to do (tabErasure), so
-// that what a crash or a failing disk cut short is finished: see user_erase_note.go.
+// Erasing a user.
+//
+// Nothing that names the user may stay, and whoever registers the same id later is another
+// person, of whom nothing may go. Some of it is found by the user's number; some has to be
+// looked for among the records of others, which takes too long for one step.
+//
+// Invariants:
+//   - A record (tabErasure) says what is still to do, from before anything goes until
+//     nothing is left.
+//   - One erasure removes a user at a time (erasures.current). A login of its user
+//     finishes it first, and is then a new user's.
+//   - What is looked for later has a bound: events up to the last one when the user was
+//     removed, and sessions that ended by that instant. A new user's come after both.
+//
+// The steps:
+//
+//  1. Note the erasure, and wait until that is durable (eraseNow).
+//  2. Remove the user from the lists of friends of others, list by list.
+//  3. Remove everything that is found by number, and change the note, in one batch
+//     (partition.erase). From here on the user is gone.
+//  4. Remove the ended sessions, in steps; take the name out of events, in steps.
+//  5. Free the number if a crash kept it, and remove the note.
+//
+// | crash after | what opening finds |
+// | --- | --- |
+// | step 1 or 2 | the user, and the note: Configure or the first tick goes on with step 2 |
+// | step 3 or 4 | no user, and the note with the bound: opening goes on with step 4 |
+// | step 5 | nothing of the user |
+//
+// If the disk fails instead, the note stays in memory too, and every tick tries again.
+
+// Erase implements [rollcall.Users].
 func (e *Engine) Erase(ctx context.Context, at time.Time, user string, k rollcall.BanKey) error {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return err
 	}
-	x, err := e.eraseNow(ctx, at, erasure{part: e.partitionOf(user).index, user: user, last: stillThere, at: now, ban: k})
+	x, err := e.eraseNow(ctx, at, erasure{part: e.partitionOf(user).index, user: user, lastEvent: stillThere, at: now, ban: k})
 	if err != nil {
 		return err
 	}
 	return e.finishErasure(x) //nolint:contextcheck // what has begun ends, whoever waits
 }
 
-// stillThere stands for the last event of an erasure whose user is still there.
+// stillThere is the last event of an erasure whose user has not been removed yet.
 const stillThere = math.MaxUint64
 
-// erasure is what is left to do of one: events of the user up to one, and
-// sessions that ended by an instant, are still to be looked for; or all is.
+// erasure is what is left to do of erasing a user.
 type erasure struct {
-	part uint8
-	user string
-	last uint64
-	at   int64
-	ban  rollcall.BanKey
+	part      uint8
+	user      string
+	lastEvent uint64 // the last event that may name the user; stillThere before step 3
+	at        int64  // ms: sessions that ended later are another's
+	ban       rollcall.BanKey
 }
 
-func (x erasure) key() key { return newKey(tabErasure, 10).u8(x.part).u64(x.last) }
+func (x erasure) key() key { return newKey(tabErasure, 10).u8(x.part).u64(x.lastEvent) }
 
 func (x erasure) encode() []byte {
 	w := writer{}
@@ -62,26 +88,27 @@ func decodeErasure(k, v []byte) (erasure, error) {
 	if err := r.done(); err != nil || len(k) != 10 {
 		return x, cmp.Or(err, errDamaged)
 	}
-	x.part, x.last = k[1], binary.BigEndian.Uint64(k[2:])
+	x.part, x.lastEvent = k[1], binary.BigEndian.Uint64(k[2:])
 	return x, nil
 }
 
-// finishErasure looks for what is left of a user. Nobody can cut it short: the
-// user is gone already.
+// finishErasure does steps 4 and 5. Nobody can cut it short, as the user is gone already.
+// If it fails, the next tick tries again.
 func (e *Engine) finishErasure(x erasure) error {
-	e.busy.RLock()
-	defer e.busy.RUnlock()
-	err := e.open()
+	e.closing.RLock()
+	defer e.closing.RUnlock()
+	err := e.readable()
 	if err == nil {
-		err = e.lookForRest(x)
+		err = e.eraseTraces(x)
 	}
 	if err != nil {
-		return e.erasing.left(x, err)
+		return e.erasures.addUnfinished(x, err)
 	}
 	return nil
 }
 
-func (e *Engine) lookForRest(x erasure) error {
+// eraseTraces removes what is left of a user who is gone, and then the note.
+func (e *Engine) eraseTraces(x erasure) error {
 	if err := e.eraseEnded(x); err != nil {
 		return err
 	}
@@ -91,7 +118,7 @@ func (e *Engine) lookForRest(x erasure) error {
 			return err
 		}
 	}
-	if err := e.parts[x.part].freeErased(x.user); err != nil {
+	if err := e.parts[x.part].releaseErased(x.user); err != nil {
 		return err
 	}
 	b := e.store.newBatch()
@@ -101,13 +128,13 @@ func (e *Engine) lookForRest(x erasure) error {
 	return e.store.write(b)
 }
 
-// freeErased gives the number of an erased user back, if a crash kept it from that
-// after the user was gone: the id stands with the number.
-func (p *partition) freeErased(user string) error {
+// releaseErased frees the number of an erased user, if a crash came between step 3 and that.
+// The id is stored with the number.
+func (p *partition) releaseErased(user string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, ok := p.find(user)
-	if !ok || p.needs(n) { // or a new user has the id
+	if !ok || p.inUse(n) { // or a new user has the id
 		return nil
 	}
 	b := p.eng.store.newBatch()
@@ -121,14 +148,13 @@ func (p *partition) freeErased(user string) error {
 	return errors.Join(err, b.Close())
 }
 
-// redactSome takes the user out of some of the events up to the last they can
-// be in, and returns the event to go on from. Events are counted over both
-// families.
+// redactSome takes the user's name out of some events, and returns the number to go on
+// from. Both families share the numbers.
 func (e *Engine) redactSome(x erasure, from uint64) (next uint64, more bool, err error) {
-	e.flush.Lock() // none may be trimmed between its read and its write
-	defer e.flush.Unlock()
+	e.flushing.Lock() // no event may be trimmed between its read and its write
+	defer e.flushing.Unlock()
 	b := e.store.newBatch()
-	next = x.last + 1
+	next = x.lastEvent + 1
 	for family, table := range familyTables {
 		err = e.events.redact(b, x, newKey(table, 9).u64(from), family, &next)
 		if err != nil {
@@ -138,13 +164,13 @@ func (e *Engine) redactSome(x erasure, from uint64) (next uint64, more bool, err
 	if !b.Empty() {
 		err = e.store.queue(b)
 	}
-	return next, next <= x.last, errors.Join(err, b.Close())
+	return next, next <= x.lastEvent, errors.Join(err, b.Close())
 }
 
 // eraseStep bounds the ended sessions that one step of an erasure removes.
 const eraseStep = 256
 
-// eraseEnded removes what is remembered of the user's ended sessions, in steps.
+// eraseEnded removes the user's ended sessions, in steps.
 func (e *Engine) eraseEnded(x erasure) error {
 	var err error
 	from := newKey(tabEnded, 2).u8(x.part)
@@ -153,19 +179,18 @@ func (e *Engine) eraseEnded(x erasure) error {
 	}
 	p := e.parts[x.part]
 	p.mu.Lock()
-	p.sessions.haveForgotten(x)
+	p.sessions.noteErased(x)
 	p.mu.Unlock()
 	return err
 }
 
-// eraseSomeEnded removes some, and returns the key to go on from, nil if there are
-// no more. Their ids have some bits of the user's hash, so that few others are
-// looked at.
+// eraseSomeEnded removes some ended sessions, and returns the key to go on from, nil if
+// there are no more. An id has bits of its user's hash, so few records of others are read.
 func (e *Engine) eraseSomeEnded(x erasure, from key) (next key, err error) {
 	home := uint16(rollcall.HashUser(x.user))
 	b := e.store.newBatch()
 	n := 0
-	err = e.store.scanRange(uninterrupted{}, from, newKey(tabEnded, 2).u8(x.part).after(), func(k, v []byte) error {
+	err = e.store.scanRange(uninterrupted(), from, newKey(tabEnded, 2).u8(x.part).after(), func(k, v []byte) error {
 		if len(k) != 18 {
 			return damaged("ended session", k, errDamaged)
 		}
@@ -199,7 +224,8 @@ func (e *Engine) eraseSomeEnded(x erasure, from key) (next key, err error) {
 	return next, errors.Join(err, b.Close())
 }
 
-// dropFromFriendLists removes the user from every list of friends, and empties their own.
+// dropFromFriendLists removes the user from every list of friends, and empties the user's
+// own.
 func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user string) error {
 	p := e.partitionOf(user)
 	p.mu.RLock()
@@ -208,6 +234,8 @@ func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user str
 	if !ok {
 		return nil
 	}
+
+	// Who names the user? The store alone knows.
 	prefix := newKey(tabNamedBy, 5).u8(p.index).u24(n)
 	var by []ref
 	err := e.store.scan(ctx, prefix, func(k, _ []byte) error {
@@ -220,6 +248,8 @@ func (e *Engine) dropFromFriendLists(ctx context.Context, at time.Time, user str
 	if err != nil {
 		return err
 	}
+
+	// Each of these lists, and then the user's own.
 	for _, r := range by {
 		q := e.parts[r.part()]
 		q.mu.RLock()
@@ -249,86 +279,94 @@ func (p *partition) hasFriends(user string) bool {
 	return ok && p.friends.count(n) > 0
 }
 
-// erase removes all that is found by the user's number. Memory changes only
-// when the batch has been applied.
-func (p *partition) erase(u *tx, now int64, user string, k rollcall.BanKey) (erasure, error) {
-	x := erasure{part: p.index, user: user, last: p.eng.events.newest(), at: now, ban: k}
+// erase is step 3: it removes all that is found by the user's number, in one batch. It
+// returns what is left to do.
+func (p *partition) erase(tx *tx, now int64, user string, k rollcall.BanKey) (erasure, error) {
+	x := erasure{part: p.index, user: user, lastEvent: p.eng.events.newestSeq(), at: now, ban: k}
+
+	// A ban stays until it ends, without the name and what was said of the user.
 	ban, banned := p.users.bans[k]
 	var err error
 	if banned {
 		ban.User, ban.Reason, ban.Actor = "", "", ""
-		err = u.batch.Set(banKey(p.index, k), encodeBan(ban), nil)
+		err = tx.batch.Set(banKey(p.index, k), encodeBan(ban), nil)
 	}
 	n, known := p.find(user)
 	var slots []uint32
 	forgetMarks := func() {}
 	if known && err == nil {
-		slots, forgetMarks, err = p.eraseNumber(u, now, n)
+		slots, forgetMarks, err = p.eraseNumber(tx, now, n)
 	}
-	u.events = append(u.events, event{Event: rollcall.Event{Type: rollcall.UserErased, At: enginekit.TimeOf(now)}})
+
+	// An event without a name, and the note of what is left in place of the first one.
+	tx.events = append(tx.events, event{Event: rollcall.Event{Type: rollcall.UserErased, At: enginekit.TimeOf(now)}})
 	begun := x
-	begun.last = stillThere
-	err = cmp.Or(err, u.batch.Delete(begun.key(), nil), u.batch.Set(x.key(), x.encode(), nil))
+	begun.lastEvent = stillThere
+	err = cmp.Or(err, tx.batch.Delete(begun.key(), nil), tx.batch.Set(x.key(), x.encode(), nil))
 	if err == nil {
-		err = u.apply()
+		err = tx.apply()
 	}
 	if err != nil {
 		return x, err
 	}
 
-	// From here on the user is gone, and a login of the same id is another's.
+	// From here on the user is gone, and a login of the same id is another user's.
 	if banned {
 		p.users.setBan(ban)
 	}
 	if !known {
 		return x, nil
 	}
+
+	// Follow in memory: marks, sessions, record, presence. Then the number may go.
 	forgetMarks()
 	s := &p.sessions
-	s.dead = slices.DeleteFunc(s.dead, func(slot uint32) bool { return slices.Contains(slots, slot) })
+	s.expired = slices.DeleteFunc(s.expired, func(slot uint32) bool { return slices.Contains(slots, slot) })
 	s.makeSmall(n)
 	for _, slot := range slots {
 		s.remove(slot)
 	}
 	s.compactStep()
 	p.users.drop(n)
-	p.forgetTold(n)
+	p.forgetAnnouncements(n)
 	var t recency.Tally
 	if p.presence.seen.Last(n) != 0 {
-		p.presence.forgotten(n)
+		p.presence.noteForgotten(n)
 	}
 	p.presence.seen.Forget(n, &t)
 	t.Flush(&p.eng.seconds)
 	p.presence.gone.Remove(n)
-	p.idle = append(p.idle, n)
-	return x, p.releaseIdle()
+	p.releasable = append(p.releasable, n)
+	return x, p.releaseNumbers()
 }
 
-// eraseNumber puts the removal of what there is by number into the unit, and
-// returns what is to be done in memory then: sessions to remove, marks to forget.
-func (p *partition) eraseNumber(u *tx, now int64, n uint32) (slots []uint32, forgetMarks func(), err error) {
-	if slots, err = p.eraseSessions(u, now, n); err != nil {
+// eraseNumber puts the removal of all records by number into the transaction. It returns
+// what is then to be done in memory: sessions to remove, and marks to forget.
+func (p *partition) eraseNumber(tx *tx, now int64, n uint32) (slots []uint32, forgetMarks func(), err error) {
+	if slots, err = p.eraseSessions(tx, now, n); err != nil {
 		return nil, nil, err
 	}
-	if forgetMarks, err = p.eraseMarks(u.batch, n); err != nil {
+	if forgetMarks, err = p.eraseMarks(tx.batch, n); err != nil {
 		return nil, nil, err
 	}
-	if p.told.online.has(n) && p.eng.settings.PresenceEvents {
-		u.events = append(u.events, event{Event: rollcall.Event{Type: rollcall.UserOffline, At: enginekit.TimeOf(now)}, aud: p.audience(n)})
+	if p.announcements.online.has(n) && p.eng.settings.PresenceEvents {
+		tx.events = append(tx.events, event{Event: rollcall.Event{Type: rollcall.UserOffline, At: enginekit.TimeOf(now)}, audience: p.audienceOf(n)})
 	}
 	err = errors.Join(
-		u.batch.Delete(userKey(p.index, n), nil),
-		u.batch.Delete(goneKey(p.index, n), nil),
-		u.batch.Delete(heardKey(p.index, n), nil))
-	if last := p.presence.seen.Last(n); last != 0 { // else it was forgotten before
-		err = errors.Join(err, u.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil))
+		tx.batch.Delete(userKey(p.index, n), nil),
+		tx.batch.Delete(goneKey(p.index, n), nil),
+		tx.batch.Delete(heardKey(p.index, n), nil))
+
+	// Blocks and beat records still name the number: the note says they are void.
+	if last := p.presence.seen.Last(n); last != 0 {
+		err = errors.Join(err, tx.batch.Set(forgetKey(p.index, n), binary.BigEndian.AppendUint32(nil, last), nil))
 	}
 	return slots, forgetMarks, err
 }
 
-// eraseSessions ends the user's sessions. Of those that were alive it is
-// remembered that they ended, for their clients to be told, and nothing else.
-func (p *partition) eraseSessions(u *tx, now int64, n uint32) ([]uint32, error) {
+// eraseSessions ends the user's sessions. Of a session that was alive the id and the end are
+// kept, so that its client is told.
+func (p *partition) eraseSessions(tx *tx, now int64, n uint32) ([]uint32, error) {
 	s := &p.sessions
 	var slots []uint32
 	var err error
@@ -336,11 +374,11 @@ func (p *partition) eraseSessions(u *tx, now int64, n uint32) ([]uint32, error) 
 		slots = append(slots, slot)
 		id := s.id(slot)
 		if !s.alive(slot, now) {
-			err = errors.Join(err, u.batch.Delete(sessionKey(p.index, id), nil))
+			err = errors.Join(err, tx.batch.Delete(sessionKey(p.index, id), nil))
 			return true
 		}
 		bare := rollcall.Session{ID: id, LoginAt: id.Time(), SeenAt: id.Time(), End: &rollcall.End{At: enginekit.TimeOf(now), Cause: rollcall.CauseErased}}
-		err = errors.Join(err, u.end(&bare, s.token.Get(slot)))
+		err = errors.Join(err, tx.appendEnd(&bare, s.token.Get(slot)))
 		return true
 	})
 	return slots, err

@@ -8,43 +8,45 @@ import (
 	"time"
 )
 
-// Erasures that have begun. One at a time is noted, has the user removed, and so can
-// take nothing from whoever has the id after that. What fails with the disk stays
-// noted, and every tick tries it again; what a crash cut short is read on opening, and
-// goes on before the engine answers.
+// erasures holds the erasures under way; user_erase.go says how they go.
+type erasures struct {
+	mu      sync.Mutex              // held while a user is being removed
+	current atomic.Pointer[erasure] // the erasure whose user is being removed, or nil
 
-// erasing are the erasures under way.
-type erasing struct {
-	mu    sync.Mutex // held while a user is being removed
-	begun atomic.Pointer[erasure]
-
-	rest sync.Mutex
-	some []erasure // users who are gone, with events that are still to be looked for
+	unfinishedMu sync.Mutex // guards unfinished
+	unfinished   []erasure  // erasures whose user is gone, with something left to look for
 }
 
-// left notes what is left of an erasure that failed, and returns the error.
-func (s *erasing) left(x erasure, err error) error {
-	s.rest.Lock()
-	defer s.rest.Unlock()
-	s.some = append(s.some, x)
+// addUnfinished notes an erasure that has something left to do, and returns the error that
+// is why.
+func (s *erasures) addUnfinished(x erasure, err error) error {
+	s.unfinishedMu.Lock()
+	defer s.unfinishedMu.Unlock()
+	s.unfinished = append(s.unfinished, x)
 	return err
 }
 
-func (s *erasing) take() []erasure {
-	s.rest.Lock()
-	defer s.rest.Unlock()
-	some := s.some
-	s.some = nil
+// takeUnfinished returns these erasures, and forgets them.
+func (s *erasures) takeUnfinished() []erasure {
+	s.unfinishedMu.Lock()
+	defer s.unfinishedMu.Unlock()
+	some := s.unfinished
+	s.unfinished = nil
 	return some
 }
 
-// eraseNow notes an erasure and removes the user. It returns what is left to do.
+// eraseNow does steps 1 to 3, and returns what is left to do.
 func (e *Engine) eraseNow(ctx context.Context, at time.Time, x erasure) (erasure, error) {
-	e.erasing.mu.Lock()
-	defer e.erasing.mu.Unlock()
-	if err := e.removeBegun(ctx, at); err != nil { // of another user, or the same
+	e.erasures.mu.Lock()
+	defer e.erasures.mu.Unlock()
+
+	// An erasure that was cut short goes first, of whichever user.
+	if err := e.removeCurrent(ctx, at); err != nil {
 		return x, err
 	}
+
+	// The note is durable before anything goes. It counts from before that: a note that is
+	// not durable yet may become so.
 	b := e.store.newBatch()
 	if err := b.Set(x.key(), x.encode(), nil); err != nil {
 		return x, errors.Join(err, b.Close())
@@ -53,101 +55,107 @@ func (e *Engine) eraseNow(ctx context.Context, at time.Time, x erasure) (erasure
 	if err != nil {
 		return x, err
 	}
-	e.haveBegun(&x) // also if it is not durable yet: it may become so
+	e.setCurrent(&x)
 	if err := e.store.wait(t); err != nil {
 		return x, err
 	}
-	return e.remove(ctx, at)
+	return e.removeUser(ctx, at)
 }
 
-// haveBegun notes an erasure in memory. From here on no login of the user is accepted that
-// is not a new user's.
-func (e *Engine) haveBegun(x *erasure) {
+// setCurrent notes in memory whose user is being removed. From here on a login of that user
+// waits until the user is gone.
+func (e *Engine) setCurrent(x *erasure) {
 	p := e.parts[x.part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e.erasing.begun.Store(x)
+	e.erasures.current.Store(x)
 }
 
-// isErased reports whether a user is being erased. The caller holds the lock of the
+// isBeingErased reports whether a user is being removed. The caller holds the lock of the
 // user's partition.
-func (e *Engine) isErased(user string) bool {
-	x := e.erasing.begun.Load()
+func (e *Engine) isBeingErased(user string) bool {
+	x := e.erasures.current.Load()
 	return x != nil && x.user == user
 }
 
-// remove removes the user of the erasure that has begun. The caller holds erasing.mu.
-func (e *Engine) remove(ctx context.Context, at time.Time) (erasure, error) {
+// removeUser does steps 2 and 3 of the current erasure. The caller holds erasures.mu.
+func (e *Engine) removeUser(ctx context.Context, at time.Time) (erasure, error) {
 	ctx = context.WithoutCancel(ctx) // what has begun ends, whoever waits
-	x := *e.erasing.begun.Load()
+	x := *e.erasures.current.Load()
 	p := e.parts[x.part]
 	if err := e.dropFromFriendLists(ctx, at, x.user); err != nil {
 		return x, err
 	}
+
+	// A friend may have been added after that: look again with the lock held.
 	p.mu.Lock()
-	for p.hasFriends(x.user) { // made meanwhile
+	for p.hasFriends(x.user) {
 		p.mu.Unlock()
 		if err := e.dropFromFriendLists(ctx, at, x.user); err != nil {
 			return x, err
 		}
 		p.mu.Lock()
 	}
-	u := p.newTx()
-	rest, err := p.erase(u, p.advance(at.UnixMilli()), x.user, x.ban)
+
+	tx := p.newTx()
+	rest, err := p.erase(tx, p.advance(at.UnixMilli()), x.user, x.ban)
 	if err == nil {
-		e.erasing.begun.Store(nil)
+		e.erasures.current.Store(nil)
 	}
 	p.mu.Unlock()
 	if err != nil {
-		return rest, u.drop(err)
+		return rest, tx.abort(err)
 	}
-	if err := u.wait(); err != nil {
-		return rest, e.erasing.left(rest, err)
+
+	// The user is gone in memory, so what is left is done even if the disk fails now.
+	if err := tx.wait(); err != nil {
+		return rest, e.erasures.addUnfinished(rest, err)
 	}
 	return rest, nil
 }
 
-// removeBegun removes the user of an erasure that was cut short, if there is one. The
-// caller holds erasing.mu.
-func (e *Engine) removeBegun(ctx context.Context, at time.Time) error {
-	if e.erasing.begun.Load() == nil {
+// removeCurrent removes the user of an erasure that was cut short, if there is one. The
+// caller holds erasures.mu.
+func (e *Engine) removeCurrent(ctx context.Context, at time.Time) error {
+	if e.erasures.current.Load() == nil {
 		return nil
 	}
-	x, err := e.remove(ctx, at)
+	x, err := e.removeUser(ctx, at)
 	if err == nil {
-		_ = e.erasing.left(x, nil) // for the next tick
+		_ = e.erasures.addUnfinished(x, nil) // for the next tick
 	}
 	return err
 }
 
-// eraseAhead waits until a user is gone, whose login has met an erasure of theirs.
-func (e *Engine) eraseAhead(ctx context.Context, at time.Time) error {
-	e.erasing.mu.Lock()
-	defer e.erasing.mu.Unlock()
-	return e.removeBegun(ctx, at)
+// finishCurrent returns once the user of the current erasure is gone. A login of that user
+// calls it.
+func (e *Engine) finishCurrent(ctx context.Context, at time.Time) error {
+	e.erasures.mu.Lock()
+	defer e.erasures.mu.Unlock()
+	return e.removeCurrent(ctx, at)
 }
 
-// finishErasures goes on with what was cut short.
+// finishErasures goes on with erasures that were cut short.
 func (e *Engine) finishErasures(ctx context.Context, at time.Time) error {
-	err := e.writes()
+	err := e.writable()
 	if err != nil {
 		return err
 	}
-	if e.erasing.begun.Load() != nil && e.erasing.mu.TryLock() { // else somebody is at it
-		err = e.removeBegun(ctx, at)
-		e.erasing.mu.Unlock()
+	if e.erasures.current.Load() != nil && e.erasures.mu.TryLock() { // else somebody is at it
+		err = e.removeCurrent(ctx, at)
+		e.erasures.mu.Unlock()
 	}
-	for _, x := range e.erasing.take() {
+	for _, x := range e.erasures.takeUnfinished() {
 		err = errors.Join(err, e.finishErasure(x)) //nolint:contextcheck // what has begun ends, whoever waits
 	}
 	return err
 }
 
-// loadErasures reads what a crash cut short, and finishes what it can: a user who is
-// still there is removed once it is known what time it is.
+// loadErasures reads on opening what a crash cut short, and does steps 4 and 5. A user who is
+// still there is removed by Configure, which knows what time it is.
 func (e *Engine) loadErasures() error {
 	var left []erasure
-	err := e.store.scan(uninterrupted{}, newKey(tabErasure, 1), func(k, v []byte) error {
+	err := e.store.scan(uninterrupted(), newKey(tabErasure, 1), func(k, v []byte) error {
 		x, err := decodeErasure(k, v)
 		if err != nil || int(x.part) >= len(e.parts) {
 			return damaged("erasure", k, errDamaged)
@@ -158,10 +166,10 @@ func (e *Engine) loadErasures() error {
 	for _, x := range left {
 		switch {
 		case err != nil:
-		case x.last == stillThere:
-			e.erasing.begun.Store(&x)
+		case x.lastEvent == stillThere:
+			e.erasures.current.Store(&x)
 		default:
-			err = e.lookForRest(x)
+			err = e.eraseTraces(x)
 		}
 	}
 	return err

@@ -105,7 +105,7 @@ func TestALoginDuringAnErasureIsThatOfANewUser(t *testing.T) {
 	r := newFaultRig(t)
 	defer func() { r.NoError(r.eng.Close()) }()
 	old := r.erasable("alice")
-	r.eng.haveBegun(&erasure{part: r.eng.partitionOf("alice").index, user: "alice", last: stillThere, at: r.clock.Now().UnixMilli()})
+	r.eng.setCurrent(&erasure{part: r.eng.partitionOf("alice").index, user: "alice", lastEvent: stillThere, at: r.clock.Now().UnixMilli()})
 	in, err := r.roll.Login(t.Context(), rollcall.Login{User: "alice"})
 	r.NoError(err)
 	r.requireErased(r.roll, "alice", old, "behind the login")

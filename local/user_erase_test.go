@@ -146,7 +146,7 @@ func TestAnErasureRemovesEndedSessionsAFixedNumberAtATime(t *testing.T) {
 		return n
 	}
 	steps := 0
-	x := erasure{part: p.index, user: "victim", last: r.eng.events.newest(), at: r.clock.Now().UnixMilli()}
+	x := erasure{part: p.index, user: "victim", lastEvent: r.eng.events.newestSeq(), at: r.clock.Now().UnixMilli()}
 	for from := newKey(tabEnded, 2).u8(p.index); from != nil; steps++ {
 		before := left(tabEnded)
 		var err error

@@ -17,36 +17,36 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// visits are the names and, of each, the sketch of its newest hour. Older hours
-// are in the store alone.
+// visits holds the names, and for each the sketch of its newest hour. Older hours are in
+// the store alone.
 type visits struct {
 	store  *store
 	zone   *time.Location
 	seed   maphash.Seed
-	latest atomic.Int64 // ms: the time does not go back behind it
+	latest atomic.Int64 // ms: the latest time seen, behind which time does not go back
 
-	mu     sync.RWMutex // held for reading to use a name, for writing to add or forget some
-	names  map[string]*visited
-	forgot int64 // s: the hours before this one have been forgotten
+	mu          sync.RWMutex // held for reading to use a name, for writing to add or remove one
+	names       map[string]*visitedName
+	forgottenTo int64 // s: the hours before this one have been removed
 }
 
-// visited is one name.
-type visited struct {
+// visitedName is one name.
+type visitedName struct {
 	name   string
 	oldest int64 // s: no hour in the store began earlier
 
-	mu     sync.Mutex
-	hour   int64               // s: when the newest hour began
-	sketch *hyperloglog.Sketch // of that hour; nil while it is not needed
-	fresh  bool                // visitors were noted since the sketch was stored
-	stored uint64              // hash of the sketch as it was stored last; 0 for never
+	mu         sync.Mutex
+	hour       int64               // s: when the newest hour began
+	sketch     *hyperloglog.Sketch // of that hour; nil while it is not needed
+	unstored   bool                // visitors were noted since the sketch was stored
+	storedHash uint64              // hash of the sketch as it was last stored; 0 if it was not
 }
 
 func newVisits(s *store) visits {
-	return visits{store: s, zone: time.UTC, seed: maphash.MakeSeed(), names: make(map[string]*visited)}
+	return visits{store: s, zone: time.UTC, seed: maphash.MakeSeed(), names: make(map[string]*visitedName)}
 }
 
-// hourAt advances the time to ms and returns when the civil hour began, in s.
+// hourAt advances the time to ms and returns when its civil hour began, in seconds.
 func (v *visits) hourAt(ms int64) int64 {
 	latest := v.latest.Load()
 	for ms > latest && !v.latest.CompareAndSwap(latest, ms) {
@@ -78,7 +78,7 @@ func (e *Engine) Visit(_ context.Context, at time.Time, name string, visitors []
 	}
 	one := v.names[name]
 	if one == nil {
-		one = &visited{name: name, oldest: hour, hour: hour}
+		one = &visitedName{name: name, oldest: hour, hour: hour}
 	}
 	if err := v.note(one, hour, visitors); err != nil {
 		return name, err
@@ -96,27 +96,29 @@ func (v *visits) full() bool {
 	return n >= rollcall.MaxVisitNames
 }
 
-func (v *visits) note(one *visited, hour int64, visitors []string) error {
+// note adds visitors to a name's sketch of an hour.
+func (v *visits) note(one *visitedName, hour int64, visitors []string) error {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if err := v.turn(one, hour); err != nil {
+	if err := v.ensureHour(one, hour); err != nil {
 		return err
 	}
 	for _, visitor := range visitors {
 		one.sketch.Insert([]byte(visitor))
 	}
-	one.fresh = true
+	one.unstored = true
 	return nil
 }
 
-// turn sees to it that a name has the sketch of an hour, or of a later one if
-// another visit has come to that meanwhile.
-func (v *visits) turn(one *visited, hour int64) error {
+// ensureHour makes sure that a name has the sketch of an hour in memory, or of a later one
+// if another visit was faster.
+func (v *visits) ensureHour(one *visitedName, hour int64) error {
+	// The hour is over: its sketch is not written again after this.
 	if hour > one.hour {
 		if err := v.put(one); err != nil {
 			return err
 		}
-		one.hour, one.sketch, one.stored = hour, nil, 0
+		one.hour, one.sketch, one.storedHash = hour, nil, 0
 	}
 	if one.sketch != nil {
 		return nil
@@ -138,28 +140,29 @@ func (v *visits) turn(one *visited, hour int64) error {
 	return nil
 }
 
-// put stores a name's sketch if it changed. It is durable with the next sync.
-func (v *visits) put(one *visited) error {
-	if !one.fresh {
+// put stores a name's sketch if it has changed. It is durable with the next sync.
+func (v *visits) put(one *visitedName) error {
+	if !one.unstored {
 		return nil
 	}
 	b, err := encodeSketch(one.sketch)
 	if err != nil {
 		return err
 	}
-	// Visitors noted again change nothing: then there is nothing to write.
-	if hash := maphash.Bytes(v.seed, b); hash != one.stored {
+
+	// Visitors who were noted before change nothing: then there is nothing to write.
+	if hash := maphash.Bytes(v.seed, b); hash != one.storedHash {
 		if err := v.store.put(visitKey(one.name, one.hour), b); err != nil {
 			return err
 		}
-		one.stored = hash
+		one.storedHash = hash
 	}
-	one.fresh = false
+	one.unstored = false
 	return nil
 }
 
-// flush stores what was noted since the last flush, and lets go of the sketches
-// of hours that are over.
+// flush stores what was noted since the last flush, and frees the sketches of hours that
+// are over.
 func (v *visits) flush() error {
 	now := v.hourAt(0)
 	v.mu.RLock()
@@ -178,14 +181,13 @@ func (v *visits) flush() error {
 	return nil
 }
 
-// forget removes the hours that ended by an instant, and the names that have no
-// other.
-func (v *visits) forget(by time.Time) error {
+// forgetBefore removes the hours that ended by an instant, and the names without any other.
+func (v *visits) forgetBefore(by time.Time) error {
 	start, _ := rollcall.HourOf(by, v.zone)
 	line := start.Unix()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if line <= v.forgot {
+	if line <= v.forgottenTo {
 		return nil
 	}
 	b := v.store.newBatch()
@@ -202,17 +204,17 @@ func (v *visits) forget(by time.Time) error {
 			return errors.Join(err, b.Close())
 		}
 	}
-	maps.DeleteFunc(v.names, func(_ string, one *visited) bool {
+	maps.DeleteFunc(v.names, func(_ string, one *visitedName) bool {
 		one.oldest = max(one.oldest, line)
 		return one.hour < line
 	})
-	v.forgot = line
+	v.forgottenTo = line
 	return b.Close()
 }
 
 // VisitNames implements [rollcall.Visits].
 func (e *Engine) VisitNames(context.Context) ([]rollcall.VisitName, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return nil, err
 	}
 	e.visits.mu.RLock()
@@ -229,18 +231,18 @@ func (e *Engine) VisitNames(context.Context) ([]rollcall.VisitName, error) {
 
 // DeleteVisitName implements [rollcall.Visits].
 func (e *Engine) DeleteVisitName(_ context.Context, name string) error {
-	if err := e.writes(); err != nil {
+	if err := e.writable(); err != nil {
 		return err
 	}
-	if err := e.visits.remove(name); err != nil {
+	if err := e.visits.removeName(name); err != nil {
 		return err
 	}
 	return e.store.syncAll()
 }
 
-// remove forgets a name and all its hours. A flush that began before has ended,
-// and one that begins later does not find the name.
-func (v *visits) remove(name string) error {
+// removeName removes a name and all its hours. No flush is under way meanwhile, and later
+// ones do not find the name.
+func (v *visits) removeName(name string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.names[name] == nil {
@@ -258,8 +260,8 @@ func (v *visits) remove(name string) error {
 	return err
 }
 
-// memory returns how many names there are, and how much memory they take at
-// the most: a sketch of few visitors takes less.
+// memory returns the number of names, and the memory that they take at most: a sketch of
+// few visitors takes less.
 func (v *visits) memory() (names, bytes int) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -297,7 +299,7 @@ func (v *visits) load() error {
 		if it.SeekLT(end) {
 			_, newest, _ = visitOfKey(it.Key())
 		}
-		v.names[name] = &visited{name: name, oldest: oldest, hour: newest}
+		v.names[name] = &visitedName{name: name, oldest: oldest, hour: newest}
 		v.latest.Store(max(v.latest.Load(), newest*1000))
 		ok = it.SeekGE(end)
 	}

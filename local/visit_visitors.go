@@ -11,14 +11,15 @@ import (
 
 // Visitors implements [rollcall.Visits].
 func (e *Engine) Visitors(ctx context.Context, q rollcall.VisitQuery) (rollcall.VisitFigures, error) {
-	if err := e.open(); err != nil {
+	if err := e.readable(); err != nil {
 		return rollcall.VisitFigures{}, err
 	}
 	sum := newVisitSum(q.Parts(e.visits.zone))
 	from, to := q.From.Unix(), q.To.Unix()
-	// The newest hour is copied before the store is read: if a later one has
-	// begun by then, it is stored as it ended.
-	newest, hour := e.visits.newest(q.Name)
+
+	// The newest hour is copied before the store is read. If a later hour begins in
+	// between, the store has the hour as it ended.
+	newest, hour := e.visits.newestHour(q.Name)
 	last := from
 	err := e.store.scanRange(ctx, visitKey(q.Name, from), visitKey(q.Name, to), func(k, v []byte) error {
 		if err := ctx.Err(); err != nil {
@@ -31,6 +32,8 @@ func (e *Engine) Visitors(ctx context.Context, q rollcall.VisitQuery) (rollcall.
 		_, last, _ = visitOfKey(k)
 		return sum.add(last, sketch)
 	})
+
+	// It counts if the store had no later hour, and it lies in the range.
 	if err == nil && newest != nil && last <= hour && hour < to {
 		err = sum.add(hour, newest)
 	}
@@ -43,9 +46,9 @@ func (e *Engine) Visitors(ctx context.Context, q rollcall.VisitQuery) (rollcall.
 	return rollcall.VisitFigures{Total: estimate(sum.all), StandardError: rollcall.VisitStandardError, Items: sum.counts}, nil
 }
 
-// newest returns a copy of the sketch of a name's newest hour, and when that
-// began, in s; nil if the store has it all.
-func (v *visits) newest(name string) (*hyperloglog.Sketch, int64) {
+// newestHour returns a copy of the sketch of a name's newest hour, and when that hour
+// began, in seconds; nil if the store has it all.
+func (v *visits) newestHour(name string) (*hyperloglog.Sketch, int64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	one := v.names[name]
@@ -54,19 +57,19 @@ func (v *visits) newest(name string) (*hyperloglog.Sketch, int64) {
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if !one.fresh {
+	if !one.unstored {
 		return nil, 0
 	}
 	return one.sketch.Clone(), one.hour
 }
 
-// visitSum adds up the sketches of hours, which come in order, by the parts of
-// a range and in all. Sketches given to it are its own.
+// visitSum merges the sketches of hours, which come in order, by the parts of a range and
+// in all. It may keep the sketches that it is given.
 type visitSum struct {
 	counts []rollcall.VisitCount
-	open   int                 // the part that is being added up
-	part   *hyperloglog.Sketch // of it; nil while it is empty
-	all    *hyperloglog.Sketch // of the parts before
+	open   int                 // index of the part that the hours are in now
+	part   *hyperloglog.Sketch // the sketch of that part; nil while it is empty
+	all    *hyperloglog.Sketch // the sketch of all parts before it
 }
 
 func newVisitSum(parts []time.Time) *visitSum {
@@ -88,21 +91,21 @@ func (s *visitSum) add(hour int64, sketch *hyperloglog.Sketch) error {
 		}
 		s.open = next
 	}
-	return unite(&s.part, sketch)
+	return mergeSketch(&s.part, sketch)
 }
 
-// end closes the part that is open.
+// end counts the open part.
 func (s *visitSum) end() error {
 	if s.part == nil {
 		return nil
 	}
 	part := s.part
 	s.counts[s.open].Visitors, s.part = estimate(part), nil
-	return unite(&s.all, part)
+	return mergeSketch(&s.all, part)
 }
 
-// unite makes a sketch the union of itself and another, which it may keep.
-func unite(to **hyperloglog.Sketch, from *hyperloglog.Sketch) error {
+// mergeSketch merges a sketch into another, or keeps it if there is none yet.
+func mergeSketch(to **hyperloglog.Sketch, from *hyperloglog.Sketch) error {
 	if *to == nil {
 		*to = from
 		return nil

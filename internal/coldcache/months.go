@@ -17,8 +17,8 @@ type Key struct {
 
 // Month holds the sets of the days of one month, in every partition.
 type Month struct {
-	// AsOf is for whoever fills the month to say, and for whoever asks to judge,
-	// how things stood before it was filled.
+	// AsOf is set by whoever fills the month: how things stood before. Whoever uses the month
+	// compares it.
 	AsOf []int64
 
 	parts []map[int32]*roaring.Bitmap
@@ -71,8 +71,8 @@ func New(partitions int, budget int64) *Months {
 	return &Months{partitions: partitions, budget: budget, held: make(map[Key]*entry)}
 }
 
-// Load returns a month, and has it filled if it is not held. Of callers at one
-// time one fills it. What failed is not held.
+// Load returns a month, and has it filled if it is not held. Of concurrent callers one fills it, and
+// the others wait. A month that could not be filled is not held.
 func (m *Months) Load(k Key, fill func(*Month) error) (*Month, error) {
 	e, mine := m.enter(k)
 	if !mine {
@@ -113,8 +113,7 @@ func (m *Months) enter(k Key) (*entry, bool) {
 	return e, true
 }
 
-// Forget drops the months that are not to be kept, as what they were read from
-// has changed.
+// Forget drops the months for which keep is false, as what they were read from has changed.
 func (m *Months) Forget(keep func(Key) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +148,7 @@ func (m *Months) drop(k Key) {
 	m.order = slices.DeleteFunc(m.order, func(o Key) bool { return o == k })
 }
 
-// makeRoom lets go of the months used longest ago, but not of the one named.
+// makeRoom drops the months used longest ago, but not the one named.
 func (m *Months) makeRoom(but Key) {
 	for _, k := range slices.Clone(m.order) {
 		if m.bytes <= m.budget {

@@ -110,26 +110,3 @@ func (r *run) current(today int32) (length int, atRisk bool) {
 		return 0, false
 	}
 }
-
-// StreakOf tells of one number what [Streaks] tells of all: has answers
-// whether it was seen on a day, and is asked for the days of [from, to] up to
-// today in order.
-func StreakOf(has func(day int32) bool, from, to, today int32) (current int, atRisk bool, longest int) {
-	length := 0
-	last := from - 1
-	for day := from; day <= min(to, today); day++ {
-		if !has(day) {
-			continue
-		}
-		if last+1 != day {
-			length = 0
-		}
-		last = day
-		length++
-		longest = max(longest, length)
-	}
-	if length > 0 && last >= today-1 {
-		return length, last < today, longest
-	}
-	return 0, false, longest
-}

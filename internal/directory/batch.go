@@ -7,7 +7,7 @@ import "fmt"
 // cache.
 const blockLen = 128
 
-// worthwhile is how many ids pay for clearing a block.
+// worthwhile is the number of ids from which a block is faster than one by one.
 const worthwhile = 8
 
 // block is the state of one round of passes.

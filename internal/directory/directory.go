@@ -54,11 +54,9 @@ type Directory struct {
 	hashNumber func(uint64) uint64
 }
 
-// New returns an empty directory. The hash of an id passed in calls must be
-// hashNumber(v) if ParseNumber gives v for it, and hashText(id) otherwise; the
-// directory calls the two when it moves entries: a call that may change it moves
-// some each, so that none waits for all of them. hashText must not keep its
-// argument.
+// New returns an empty directory. The hash of an id passed in calls must be hashNumber(v) if
+// ParseNumber gives v for it, and hashText(id) otherwise. The directory calls the two when it
+// moves entries to a larger table. hashText must not keep its argument.
 func New(hashText func(string) uint64, hashNumber func(uint64) uint64) *Directory {
 	return &Directory{
 		table:      newTable(minTable),

@@ -8,21 +8,20 @@ const (
 	movePerID = 8
 )
 
-// moving is the table that a directory is leaving for a larger one.
+// moving is the old table of a directory that moves to a larger one.
 //
-// Its entries go in the order of their slots, from behind an empty slot once
-// round, whole runs between two empty slots at a time. So every entry whose home,
-// counted from there, is before done has left, and all others still stand: where
-// to look for an id is known from its hash. New ids go to the larger table at
-// once, so an id whose home is still standing may be in either.
+// Copying all entries at once would make one change wait for all. So each change moves some, in the
+// order of their slots, once round from behind an empty slot, and whole runs between two empty
+// slots at a time. So every entry whose home, counted from there, is before done has moved, and
+// all others have not: the hash of an id says where to look. New ids go to the larger table at
+// once, so an id whose home has not been passed may be in either.
 type moving struct {
 	table
 	start int // behind an empty slot, which stays empty: nothing is entered here
-	done  int // slots from start on that have been left
+	done  int // slots from start on whose entries have moved
 }
 
-// standing reports whether an entry of that hash, if it was ever entered here, has
-// not left.
+// standing reports whether an entry of that hash, if it was ever entered here, has not moved.
 func (m *moving) standing(hash uint64) bool {
 	return len(m.words) != 0 && m.distance(m.start, m.home(hash)) >= m.done
 }
@@ -38,9 +37,9 @@ func (d *Directory) grow() {
 	d.table = newTable(d.old.nextSize())
 }
 
-// ClearDirty takes a step of what the next changes would do: it moves some entries to
-// the table that the directory grows into. It changes nothing that can be asked.
-func (d *Directory) ClearDirty() { d.move(moveStep) }
+// GrowStep moves some entries to the larger table if the directory is growing, as a change does. No
+// answer changes by it.
+func (d *Directory) GrowStep() { d.move(moveStep) }
 
 // move moves what stands in the next slots, up to the end of a run.
 func (d *Directory) move(slots int) {

@@ -42,10 +42,10 @@ func TestNoChangeOfADirectoryMovesMoreThanAStep(t *testing.T) {
 
 	// Without a change all comes to rest.
 	for range d.Limit() / step * 2 {
-		d.ClearDirty()
+		d.GrowStep()
 	}
 	before := hashed
-	d.ClearDirty()
+	d.GrowStep()
 	require.Equal(t, before, hashed)
 }
 

@@ -28,8 +28,8 @@ type Queue struct {
 	length int
 	spare  *chunk
 
-	// A compaction that is under way has looked at kept entries it leaves, which
-	// stand at the front, and there is a gap behind them.
+	// While a compaction is under way, the entries that it has kept stand at the front, and behind
+	// them is a gap of the entries that it has dropped.
 	compacting bool
 	kept, gap  int
 }

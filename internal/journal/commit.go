@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// run is the committer.
+// run is the committer: it writes what is queued, group by group, until the journal is closed.
 func (j *Journal) run() {
 	defer close(j.ended)
 	for {
@@ -17,13 +17,15 @@ func (j *Journal) run() {
 		case asked = <-j.replace:
 		case <-j.stop:
 		}
-		p, closing := j.take(asked != nil)
+		p, closing := j.takeQueue(asked != nil)
 		if p == nil && closing {
 			return
 		}
 		if p == nil {
 			continue
 		}
+
+		// Everybody who appended since the last group shares this write and sync.
 		err := j.write(p, asked != nil)
 		if asked != nil {
 			asked <- err
@@ -48,9 +50,9 @@ func (j *Journal) keepDistance() {
 	}
 }
 
-// take takes the queue; nil if nothing is to be written now, unless any is
-// wanted, be it empty.
-func (j *Journal) take(anyway bool) (p *pending, closing bool) {
+// takeQueue takes the queue to be written. It returns nil if nothing is to be written now; with
+// anyway it returns the queue even if that is empty.
+func (j *Journal) takeQueue(anyway bool) (p *pending, closing bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	idle := j.queue.count == 0 || (j.o.Lazy && !j.asked && !j.closing && len(j.queue.buf) <= lazyBytes)
@@ -62,8 +64,8 @@ func (j *Journal) take(anyway bool) (p *pending, closing bool) {
 	return j.writing, j.closing
 }
 
-// write writes a group, into a new segment if the old one has no room or a new
-// one is wanted, syncs it, and lets those who wait for it go.
+// write writes and syncs a group, and wakes those who wait for it. It begins a new segment first
+// if the old one has no room, or if anew says so.
 func (j *Journal) write(p *pending, anew bool) error {
 	if anew || (j.offset+int64(len(p.buf))+tailLen > j.size && j.offset > headerLen) {
 		if err := j.rotate(int64(len(p.buf))); err != nil {
@@ -100,7 +102,8 @@ func (j *Journal) put(p *pending) error {
 
 func (j *Journal) id() uint64 { return j.nextID - 1 }
 
-// confirm says that a group is durable.
+// confirm makes known that a group is durable. Durable is called first, so that whoever waited
+// finds it done.
 func (j *Journal) confirm(p *pending) {
 	n := p.first + uint64(p.count) - 1
 	if j.o.Durable != nil {
@@ -115,10 +118,11 @@ func (j *Journal) confirm(p *pending) {
 	close(p.done)
 }
 
-// recover ends the segment after a failed write of a group, tells all who wait,
-// and tries to write what memory holds into a new segment, until that succeeds
-// or the journal is closed.
+// recover is called after a failed write of a group. It refuses records, gives the error to all who
+// wait, and tries to write what memory holds into a new segment, until that succeeds or the
+// journal is closed. It returns false if it is closed.
 func (j *Journal) recover(p *pending, cause error) bool {
+	// From here on no record is taken, so what memory holds does not grow.
 	j.mu.Lock()
 	j.fault, j.writing = cause, nil
 	later := j.queue
@@ -127,12 +131,17 @@ func (j *Journal) recover(p *pending, cause error) bool {
 	if j.o.Fault != nil {
 		j.o.Fault(cause)
 	}
+
+	// The failed group and what was queued behind it become one group. Their callers get the
+	// error now, though the records may become durable later.
 	held := &pending{buf: p.buf, first: p.first, count: p.count + later.count, done: make(chan struct{})}
 	held.buf = append(held.buf, later.buf[groupHead:]...)
 	for _, x := range []*pending{p, later} {
 		x.err = cause
 		close(x.done)
 	}
+
+	// Try again and again, more and more slowly.
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		t := time.NewTimer(wait)
 		select {
@@ -144,10 +153,12 @@ func (j *Journal) recover(p *pending, cause error) bool {
 			t.Stop()
 			return false
 		}
-		if j.again(held) == nil {
+		if j.writeAgain(held) == nil {
 			break
 		}
 	}
+
+	// Disk and memory are equal again: take records.
 	j.mu.Lock()
 	j.fault = nil
 	j.mu.Unlock()
@@ -157,8 +168,8 @@ func (j *Journal) recover(p *pending, cause error) bool {
 	return true
 }
 
-// again tries to write what memory holds into a new segment.
-func (j *Journal) again(held *pending) error {
+// writeAgain tries to write what memory holds into a new segment.
+func (j *Journal) writeAgain(held *pending) error {
 	if err := j.rotate(int64(len(held.buf))); err != nil {
 		return err
 	}
@@ -174,6 +185,8 @@ func (j *Journal) rotate(room int64) error {
 	j.files.Lock()
 	defer j.files.Unlock()
 	h := header{id: j.nextID, first: j.durable.Load() + 1, size: max(j.grow, headerLen+room+tailLen)}
+
+	// A file that was released is written over, if it has the right size.
 	free := ""
 	if len(j.free) > 0 && j.o.SegmentBytes >= h.size {
 		free, h.size = j.free[len(j.free)-1], j.o.SegmentBytes
@@ -194,8 +207,8 @@ func (j *Journal) rotate(room int64) error {
 	return nil
 }
 
-// Release says that records up to a number are not needed any more. Segments
-// that hold no others are removed, or kept to be written over.
+// Release is called when records up to a number are not needed any more. It removes segments that
+// hold no others, or keeps their files to be written over.
 func (j *Journal) Release(n uint64) error {
 	j.files.Lock()
 	defer j.files.Unlock()
@@ -219,8 +232,9 @@ func (j *Journal) Release(n uint64) error {
 	if len(free) == 0 {
 		return nil
 	}
-	// Only once the new names are durable may a file be written over: under its
-	// old one it would be a damaged segment.
+
+	// A file may be written over only once its new name is durable: under the old one it would
+	// be a damaged segment.
 	if err := syncDir(j.o.FS, j.o.Dir); err != nil {
 		return err
 	}

@@ -64,12 +64,12 @@ type Journal struct {
 
 	mu      sync.Mutex
 	last    uint64   // number of the newest record
-	queue   *pending // what the committer takes next
-	writing *pending // what it has taken
+	queue   *pending // the group that the committer takes next
+	writing *pending // the group that it is writing
 	spare   []byte   // a buffer for the next queue
 	fault   error    // why records are refused
 	closing bool
-	asked   bool // a lazy committer is to write
+	asked   bool // somebody waits, so that a lazy committer has to write
 	wake    chan struct{}
 	stop    chan struct{} // closed when Close begins
 	ended   chan struct{}
@@ -79,7 +79,7 @@ type Journal struct {
 	durable atomic.Uint64
 	bytes   atomic.Int64 // of the segments
 
-	// The committer's own.
+	// These are the committer's alone.
 	file   vfs.File
 	size   int64 // of the segment in use
 	offset int64
@@ -107,8 +107,8 @@ type Ticket struct {
 	p      *pending
 }
 
-// Wait returns once the record is durable, or cannot be made so for now. It may
-// become durable later, if the journal gets well.
+// Wait returns once the record is durable. After an error it may become durable later, when the
+// disk is well again.
 func (t Ticket) Wait() error {
 	if t.p == nil {
 		return nil
@@ -117,8 +117,8 @@ func (t Ticket) Wait() error {
 	return t.p.err
 }
 
-// Start opens the journal for writing, behind what Read found. next is the
-// number of the first record; all before it must be durable elsewhere or here.
+// Start opens the journal for writing, behind what Read found. next is the number of the first
+// record. All records before it must be durable, here or elsewhere.
 func Start(o Options, r Report, next uint64) (*Journal, error) {
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = defaultSegment

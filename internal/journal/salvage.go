@@ -42,7 +42,7 @@ func Salvage(fs vfs.FS, dir string, after uint64, wanted bool, fn func(n uint64,
 	}
 	segments := make([]salvaged, len(names))
 	for i, name := range names {
-		segments[i] = s.look(name)
+		segments[i] = s.inspect(name)
 	}
 	for i := range segments {
 		limit := ^uint64(0) // where the next segment that can say so takes over
@@ -80,7 +80,8 @@ type salvaged struct {
 	cut    bool
 }
 
-func (s *salvage) look(name string) salvaged {
+// inspect reads the header of a segment.
+func (s *salvage) inspect(name string) salvaged {
 	id, _ := idOf(name, suffix)
 	out := salvaged{segment: segment{header{id: id}, name}}
 	file := path.Join(s.dir, name)
@@ -99,8 +100,8 @@ func (s *salvage) look(name string) salvaged {
 	return out
 }
 
-// hole notes that the records from the next one up to another are missing; to is
-// 0 if nobody can tell which is the last.
+// hole notes that the records from the next one up to another are missing. to is 0 if nobody can
+// tell which is the last.
 func (s *salvage) hole(to uint64, why *Damage) {
 	if s.behind = true; to != 0 && to < s.next {
 		return
@@ -149,7 +150,7 @@ func (s *salvage) segment(seg *salvaged, limit uint64, last bool) error {
 		}
 		offset = g.end
 	}
-	s.ending(seg, data, offset, limit, last, why)
+	s.segmentEnd(seg, data, offset, limit, last, why)
 	return nil
 }
 
@@ -180,8 +181,8 @@ func (s *salvage) group(g *group, limit uint64, why *Damage, file string, offset
 	return err
 }
 
-// ending decides whether anything is missing behind the last group of a segment.
-func (s *salvage) ending(seg *salvaged, data []byte, offset int64, limit uint64, last bool, why *Damage) {
+// segmentEnd decides whether anything is missing behind the last group of a segment.
+func (s *salvage) segmentEnd(seg *salvaged, data []byte, offset int64, limit uint64, last bool, why *Damage) {
 	if s.next >= limit {
 		return
 	}
@@ -200,25 +201,11 @@ func (s *salvage) ending(seg *salvaged, data []byte, offset int64, limit uint64,
 	}
 }
 
-// missing notes that all up to where the next segment begins is missing.
+// missing notes that all records up to where the next segment begins are missing.
 func (s *salvage) missing(limit uint64, why *Damage) {
 	if limit == ^uint64(0) {
 		s.hole(0, why)
 		return
 	}
 	s.hole(limit-1, why)
-}
-
-// Clear removes every file of a journal.
-func Clear(fs vfs.FS, dir string) error {
-	segments, free, err := list(fs, dir)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	for _, name := range append(segments, free...) {
-		if err := fs.Remove(path.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

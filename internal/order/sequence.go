@@ -137,9 +137,6 @@ func (s *Sequence) Next(pos uint32) (uint32, bool) {
 	return s.Select(s.counts.sum(int(pos>>chunkShift) + 1))
 }
 
-// Prev returns the last live position before pos.
-func (s *Sequence) Prev(pos uint32) (uint32, bool) { return s.Select(s.Rank(pos) - 1) }
-
 // LowerBound returns a position, Len perhaps, that all live entries stand before
 // whose keys are less than key, and no other live ones.
 func (s *Sequence) LowerBound(key int64) uint32 {

@@ -69,11 +69,6 @@ func (m *model) check(t *rapid.T) {
 	if ok {
 		require.Equal(t, live[at], next)
 	}
-	prev, ok := m.seq.Prev(pos)
-	require.Equal(t, at > 0, ok)
-	if ok {
-		require.Equal(t, live[at-1], prev)
-	}
 	key := int64(rapid.IntRange(-1, 60).Draw(t, "key"))
 	less := sort.Search(len(live), func(i int) bool { return m.all[live[i]].key >= key })
 	require.Equal(t, less, m.seq.Rank(m.seq.LowerBound(key)))

@@ -6,18 +6,20 @@ type Entry struct {
 	Hidden bool
 }
 
-// Enter sets the times of numbers that have none, at whatever seconds, and
-// brings them into order and counts. Its cost grows with the log from the
-// earliest of the seconds on: many entries at once are worth it.
+// Enter sets the times of numbers that have none, in any seconds, and enters them into the order and the
+// counts. Its cost grows with the log from the earliest of the seconds on, so it pays for many
+// entries at once.
 func (t *Table) Enter(entries []Entry, tally *Tally) {
 	if len(entries) == 0 {
 		return
 	}
+
+	// Cut off the log from the earliest second on, and append it again with the new entries.
 	first := uint32(1<<32 - 1)
 	for _, e := range entries {
 		first = min(first, e.Sec)
 	}
-	later := t.take(first)
+	later := t.cutFrom(first)
 	for _, e := range entries {
 		t.Put(e.N, e.Sec, e.Hidden)
 		t.newest = max(t.newest, e.Sec)
@@ -31,9 +33,9 @@ func (t *Table) Enter(entries []Entry, tally *Tally) {
 	}
 }
 
-// take cuts the entries from a second on off the log and returns those that
-// are not stale: sec<<32 | n.
-func (t *Table) take(from uint32) []uint64 {
+// cutFrom cuts the log before a second, and returns the entries from there on that are not stale, as
+// sec<<32 | n.
+func (t *Table) cutFrom(from uint32) []uint64 {
 	for t.log.compacting {
 		t.compactBy(int(t.log.len))
 	}

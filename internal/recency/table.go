@@ -1,8 +1,6 @@
 package recency
 
-import (
-	"github.com/rollcall/rollcall/internal/column"
-)
+import "github.com/rollcall/rollcall/internal/column"
 
 // hearLen is how many numbers are looked up before any of them is changed, so
 // that the processor waits for their memory together.
@@ -13,7 +11,7 @@ const hearLen = 64
 // is heard again. The zero Table is empty and ready to use.
 //
 // It is not safe for concurrent use, but methods that change nothing may run
-// side by side: Last, Hidden, Known, Group, Before, AtOrBefore, EachBetween,
+// side by side: Last, Hidden, CountKnown, Group, Before, AtOrBefore, EachBetween,
 // EachGroupSince, Walk and Bytes.
 //
 // Methods that change a count take a [Tally], and add to it what is to change
@@ -30,7 +28,7 @@ type Table struct {
 	// in the log is stale.
 	log    log
 	layout uint32   // how often entries of the log have moved
-	stands []uint64 // while it is compacted: numbers met in the group of their last second
+	stands []uint64 // while the log is compacted: numbers met in the group of their last second
 }
 
 // Last returns when n was last heard, 0 for never.
@@ -45,16 +43,15 @@ func (t *Table) CountKnown() int { return t.known }
 // Bytes returns the memory held.
 func (t *Table) Bytes() int { return t.last.Bytes() + t.hidden.bytes() + t.log.bytes() }
 
-// Hear notes that numbers were heard, and shows those hidden. A second before
-// the latest one heard counts as that: no time moves backwards.
+// Hear notes that numbers were heard in a second, and shows hidden ones again. A second before the
+// latest one heard counts as that: no time moves backwards.
 //
-// fresh, if not nil, is called for each number that was hidden, or was last
-// heard before since; prev is when it was, 0 for never. By then n is up to
-// date, but fresh must not change the table. A number that is named twice is
-// fresh once.
+// fresh, if not nil, is called for each number that was hidden, or was last heard before since. prev is
+// the second it was last heard in, 0 for never. fresh must not change the table. For a number that
+// is named twice it is called once.
 //
-// It allocates nothing but room for the log, a chunk at a time. When more than
-// half of the log is stale it is compacted, in steps.
+// Hear allocates only room for the log, a chunk at a time. When more than half of the log is stale, it
+// compacts the log in steps.
 func (t *Table) Hear(sec uint32, numbers []uint32, tally *Tally, since uint32, fresh func(n, prev uint32, wasHidden bool)) {
 	t.newest = max(t.newest, sec)
 	var buf [hearLen]uint32
@@ -67,8 +64,8 @@ func (t *Table) Hear(sec uint32, numbers []uint32, tally *Tally, since uint32, f
 	}
 }
 
-// moving appends to dst the numbers that hearing them at sec would change. It
-// reads all that move is going to need, with no branch to wait for.
+// moving appends to dst the numbers that hearing them at sec would change. It reads all memory that
+// move needs without a branch, so that the cache misses overlap.
 func (t *Table) moving(dst []uint32, sec uint32, numbers []uint32) []uint32 {
 	dst = dst[:len(numbers)]
 	k := 0
@@ -296,3 +293,23 @@ func (t *Table) Walk(at Place, before uint32, limit int, fn func(sec, n uint32))
 	}
 	return at, false
 }
+
+// bitset is a set of numbers, one bit each.
+type bitset struct {
+	words column.Column[uint64]
+}
+
+func (b *bitset) has(n uint32) bool { return b.bit(n) != 0 }
+
+// bit returns 1 if n is in the set and 0 if not.
+func (b *bitset) bit(n uint32) uint64 { return b.words.Get(n>>6) >> (n & 63) & 1 }
+
+func (b *bitset) add(n uint32) { *b.words.At(n >> 6) |= 1 << (n & 63) }
+
+func (b *bitset) remove(n uint32) {
+	if b.has(n) {
+		*b.words.At(n >> 6) &^= 1 << (n & 63)
+	}
+}
+
+func (b *bitset) bytes() int { return b.words.Bytes() }

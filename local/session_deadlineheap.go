@@ -2,31 +2,30 @@ package local
 
 import "github.com/rollcall/rollcall/internal/column"
 
-// ending is an instant that something is due at: a session, by slot, or a
-// class of sessions.
-type ending struct {
+// deadlineEntry is an instant at which something is due: a slot, a timeout class or a user's
+// number.
+type deadlineEntry struct {
 	at int64
 	of uint32
 }
 
-// endHeap is a binary heap of instants, the earliest first: at most one for
-// each slot. Who ends before their instant is taken out, so that the heap holds
-// no more than there are.
-type endHeap struct {
-	heap  []ending
-	place column.Column[uint32] // by slot: 1 + where it stands in heap, 0 for nowhere
+// deadlineHeap is a binary heap of instants, the earliest first, at most one for each slot. What
+// ends sooner is taken out, so the heap never holds stale entries.
+type deadlineHeap struct {
+	heap  []deadlineEntry
+	place column.Column[uint32] // by slot: 1 + its index in heap, 0 for none
 }
 
 // first returns the earliest instant.
-func (h *endHeap) first() (ending, bool) {
+func (h *deadlineHeap) first() (deadlineEntry, bool) {
 	if len(h.heap) == 0 {
-		return ending{}, false
+		return deadlineEntry{}, false
 	}
 	return h.heap[0], true
 }
 
 // of returns the instant of a slot.
-func (h *endHeap) of(slot uint32) (int64, bool) {
+func (h *deadlineHeap) of(slot uint32) (int64, bool) {
 	i := h.place.Get(slot)
 	if i == 0 {
 		return 0, false
@@ -34,20 +33,20 @@ func (h *endHeap) of(slot uint32) (int64, bool) {
 	return h.heap[i-1].at, true
 }
 
-// set gives a slot its instant, in the place of the one it had.
-func (h *endHeap) set(of uint32, at int64) {
+// set gives a slot an instant, instead of the one it had.
+func (h *deadlineHeap) set(of uint32, at int64) {
 	i := int(h.place.Get(of)) - 1
 	if i < 0 {
 		i = len(h.heap)
-		h.heap = append(h.heap, ending{})
+		h.heap = append(h.heap, deadlineEntry{})
 	}
-	h.put(i, ending{at, of})
+	h.put(i, deadlineEntry{at, of})
 	h.up(i)
 	h.down(int(h.place.Get(of)) - 1)
 }
 
-// remove takes a slot out; it may have no instant.
-func (h *endHeap) remove(of uint32) {
+// remove takes a slot out, if it has an instant.
+func (h *deadlineHeap) remove(of uint32) {
 	i := int(h.place.Get(of)) - 1
 	if i < 0 {
 		return
@@ -66,12 +65,12 @@ func (h *endHeap) remove(of uint32) {
 	}
 }
 
-func (h *endHeap) put(i int, e ending) {
+func (h *deadlineHeap) put(i int, e deadlineEntry) {
 	h.heap[i] = e
 	h.place.Set(e.of, uint32(i+1))
 }
 
-func (h *endHeap) up(i int) {
+func (h *deadlineHeap) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if h.heap[parent].at <= h.heap[i].at {
@@ -82,7 +81,7 @@ func (h *endHeap) up(i int) {
 	}
 }
 
-func (h *endHeap) down(i int) {
+func (h *deadlineHeap) down(i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(h.heap) {
@@ -99,10 +98,10 @@ func (h *endHeap) down(i int) {
 	}
 }
 
-func (h *endHeap) swap(i, j int) {
+func (h *deadlineHeap) swap(i, j int) {
 	a, b := h.heap[i], h.heap[j]
 	h.put(i, b)
 	h.put(j, a)
 }
 
-func (h *endHeap) bytes() int { return 16*cap(h.heap) + h.place.Bytes() }
+func (h *deadlineHeap) bytes() int { return 16*cap(h.heap) + h.place.Bytes() }

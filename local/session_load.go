@@ -1,0 +1,109 @@
+package local
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/rollcall/rollcall"
+)
+
+// loadSessions reads the sessions in the order of their ids, then what touched
+// them since.
+func (p *partition) loadSessions() error {
+	s := &p.sessions
+	err := p.scan(tabSession, func(k, v []byte) error {
+		if len(k) != 18 {
+			return damaged("session", k, errDamaged)
+		}
+		st, err := decodeSession(rollcall.SessionID(k[2:]), v)
+		if err != nil {
+			return damaged("session", k, err)
+		}
+		n, ok := p.find(st.User)
+		if !ok {
+			return damaged("session: its user has no number", k, errDamaged)
+		}
+		s.insert(&st, n)
+		p.clock = max(p.clock, st.LoginAt.UnixMilli())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	used := s.limit
+	for _, table := range [...]byte{tabTouched, tabTouch} {
+		err := p.scan(table, func(k, v []byte) error { return p.loadTouches(k, v, &used) })
+		if err != nil {
+			return err
+		}
+	}
+	s.limit = used
+	s.finishLoad()
+	return nil
+}
+
+// loadTouches reads a record of touches, and notes the highest slot that one names,
+// and the next: what an import brings takes none of those.
+func (p *partition) loadTouches(k, v []byte, used *uint32) error {
+	s := &p.sessions
+	s.touchesStored = true
+	if k[0] == tabTouch && len(k) == 10 {
+		s.newestDelta = binary.BigEndian.Uint64(k[2:])
+	}
+	r := reader{b: v}
+	for len(r.b) > 0 {
+		named, at := r.uint(), r.int()
+		if named >= 1<<24 {
+			return damaged("touches", k, errDamaged)
+		}
+		slot := uint32(named)
+		*used = max(*used, slot+1)
+		if k[0] == tabTouch {
+			s.deltaEntries++
+		}
+		if slot < s.limit && s.isLoaded(slot) && at > s.seen.Get(slot) {
+			s.seen.Set(slot, at)
+			s.reorder(slot)
+		}
+		p.clock = max(p.clock, at)
+	}
+	if err := r.done(); err != nil {
+		return damaged("touches", k, err)
+	}
+	return nil
+}
+
+// isLoaded reports whether a slot is that of a session that has been read.
+func (s *sessions) isLoaded(slot uint32) bool {
+	pos := s.pos.Get(slot)
+	return pos < s.order.Len() && s.order.IsLive(pos) && s.order.Slot(pos) == slot
+}
+
+// finishLoad rebuilds, once all sessions are in, what depends on their last
+// touch, and the free slots.
+func (s *sessions) finishLoad() {
+	var slots []uint32
+	used := roaring.New()
+	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
+		slots = append(slots, s.order.Slot(pos))
+		used.Add(s.order.Slot(pos))
+	}
+	sortBy(slots, func(slot uint32) int64 { return s.seen.Get(slot) })
+	for _, slot := range slots {
+		s.enqueue(slot)
+		s.flushedTo = max(s.flushedTo, s.seen.Get(slot))
+	}
+	for slot := s.limit; slot > 0; slot-- {
+		if !used.Contains(slot - 1) {
+			s.freeSlot(slot - 1)
+		}
+	}
+}
+
+// sortBy orders slots by a key, stably.
+func sortBy(slots []uint32, key func(uint32) int64) {
+	slices.SortStableFunc(slots, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
+}
