@@ -34,7 +34,7 @@ type layer struct {
 // layers is the direction in which imports run. A package in no layer has no
 // place yet, and is reported.
 func layers() []layer {
-	doors := []string{"history", "httpapi", "replay", "transfer"}
+	doors := []string{"client", "history", "httpapi", "replay", "transfer"}
 	engines := []string{"local", "redis"}
 	all := slices.Concat(doors, engines, []string{"archive", ".", "internal"})
 
@@ -216,6 +216,9 @@ func verdicts() []verdict {
 
 		{from: "httpapi", to: below(".")},
 		{from: "httpapi", to: testify},
+		{from: "client", to: below(".")},
+		{from: "client", to: below("httpapi"), rule: "never an engine, the archive or each other"},
+		{from: "cmd/rollcall", to: below("client")},
 		{from: "history", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "transfer", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "replay", to: below("local"), rule: "never an engine, the archive or each other"},
