@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Runs every test, and those in which goroutines meet with the race detector too:
+# Runs every test once, and those in which goroutines meet with the race detector:
 # ./test.sh
 #
 # Random and repeated work has a budget of time; of the ways in which an engine may be
@@ -70,11 +70,11 @@ prepare() {
 
 # Packages run in this order: those that take longest first, so that no core is
 # left idle at the end.
-everything=(./redis ./e2e ./archive ./local ./...)
+everything=(./redis ./e2e ./archive ./local ./e2e/torture ./...)
 
-# The race detector makes code five to ten times as slow and needs a build of its
-# own. It watches whole packages that are called by many at once, and of those that
-# start goroutines of their own the tests beside which others run.
+# The race detector makes code five to ten times as slow. It watches whole packages
+# that are called by many at once, and of those that start goroutines of their own the
+# tests beside which others run. What it watches does not run without it as well.
 meeting=(./httpapi ./internal/journal ./internal/faultproxy ./internal/coldcache .)
 starting=(./local ./redis ./archive ./history ./transfer)
 
@@ -82,7 +82,7 @@ starting=(./local ./redis ./archive ./history ./transfer)
 sequential=(
     # The engine's answers, one command at a time. Groups of them in which events
     # are followed meanwhile are watched: see below.
-    TestConformance TestModel TestVisitors$ TestCollegeMsg
+    TestConformance TestModel 'TestVisitors$' TestCollegeMsg
     # Damage, sizes and codecs of stores that nobody else uses.
     TestCheck TestAFlippedByte TestEveryByteFlippedOrCut TestMarksInBulk TestNoKeyIsLeftBehind TestScanIsBounded
     # What a run of the archive leaves at each of its steps.
@@ -93,15 +93,21 @@ sequential=(
     TestTransfer
 )
 
-# concurrent lists the tests in files that start goroutines, and those of the
-# imports, which do so themselves.
-concurrent() {
-    local package
+# watched lists the tests that the race detector watches: those in files that start
+# goroutines, and those of the imports, which do so themselves.
+watched() {
+    local package files=()
     for package in "${starting[@]}"; do
-        grep -lE '\.Go\(|\bgo func' "$package"/*_test.go | xargs -r grep -hoE '^func Test[A-Za-z0-9_]+' | sed 's/^func //'
+        mapfile -t -O "${#files[@]}" files < <(grep -lE '\.Go\(|\bgo func' "$package"/*_test.go)
     done
-    printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
+    {
+        grep -hoE '^func Test[A-Za-z0-9_]+' "${files[@]}" | sed 's/^func //'
+        printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
+    } | sort -u | grep -vE -- "$(joined "${sequential[@]}")"
 }
+
+# watchedCases are cases of the conformance suite that it watches.
+watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$'
 
 # Tests of a package that may run side by side do so four at a time, as many of them
 # wait for servers.
@@ -169,15 +175,27 @@ chosen() {
     go test -p 2 "${beside[@]}" -timeout "$limit" "${arguments[@]}"
 }
 
-# whole does both runs.
+# whole runs every test once: with the race detector what it watches, and the rest
+# without. Whatever package has a test of a name that the one run leaves to the other,
+# the other has that package too.
 whole() {
-    go test -p 3 "${beside[@]}" -timeout "$limit" "${everything[@]}" "$@" || return
+    local names packages package directory plain=() some=()
+    mapfile -t names < <(watched)
+    packages=$(go list -f '{{.ImportPath}} {{.Dir}}' "${everything[@]}") || return
+    names=$(joined "${names[@]}")
+    while read -r package directory; do
+        package=.${package#github.com/rollcall/rollcall}
+        [[ " ${meeting[*]} " == *" $package "* ]] && continue
+        plain+=("$package")
+        if grep -qsE "^func ($names|TestConformance)\(" "$directory"/*_test.go; then
+            some+=("$package")
+        fi
+    done <<<"$packages"
+    local pattern="^($names)\$|$watchedCases"
+    go test -p 3 "${beside[@]}" -timeout "$limit" -skip "$pattern" "${plain[@]}" "$@" || return
     say "all passed after $((SECONDS - began)) s; now with the race detector, where goroutines meet"
-    local tests
-    mapfile -t tests < <(concurrent)
     go test -race -p 2 "${beside[@]}" -timeout "$limit" "${meeting[@]}" "$@" || return
-    go test -race -p 2 "${beside[@]}" -timeout "$limit" -run "^($(joined "${tests[@]}"))\$" -skip "$(joined "${sequential[@]}")" "${starting[@]}" "$@" || return
-    go test -race -p 2 "${beside[@]}" -timeout "$limit" -run 'TestConformance$/^events$|TestConformance$/standalone/^events$' ./redis ./local "$@"
+    go test -race -p 2 "${beside[@]}" -timeout "$limit" -run "$pattern" "${some[@]}" "$@"
 }
 
 # The limit is for a test that hangs; no machine is so slow that one that does not
