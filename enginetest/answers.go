@@ -76,25 +76,39 @@ func (r roster) days(user string, span rollcall.DayRange) []rollcall.Day {
 }
 
 func (r roster) activeDays(span rollcall.DayRange) []int {
+	t := r.table()
+	days := make([]int, len(t.users))
+	for d := span.From; d <= span.To; d++ {
+		for u := range t.days[d].members() {
+			days[u]++
+		}
+	}
 	out := []int{0}
-	for u := range r.union(span.From, span.To) {
-		n := len(r.days(u, span))
+	for _, n := range days {
 		for len(out) <= n {
 			out = append(out, 0)
 		}
-		out[n]++
+		if n > 0 {
+			out[n]++
+		}
 	}
 	return out
 }
 
 func (r roster) every(span rollcall.DayRange) []string {
-	out := []string{}
-	for u := range r.union(span.From, span.To) {
-		if len(r.days(u, span)) == int(span.To-span.From)+1 {
-			out = append(out, u)
+	t := r.table()
+	always := t.union(span.From, span.To)
+	for d := span.From; d <= span.To; d++ {
+		for u := range always.members() {
+			if on := t.days[d]; on == nil || !on.has(u) {
+				always.remove(u)
+			}
 		}
 	}
-	slices.Sort(out)
+	out := []string{}
+	for u := range always.members() {
+		out = append(out, t.users[u])
+	}
 	return out
 }
 

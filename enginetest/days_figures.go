@@ -52,22 +52,8 @@ func (r roster) union(a, b rollcall.Day) map[string]bool {
 	return out
 }
 
-// period returns everyone there in the period that starts with a day.
-func (r roster) period(p rollcall.Period, first rollcall.Day) map[string]bool {
-	return r.union(first, p.Next(first)-1)
-}
-
-func (r roster) first(user string) rollcall.Day {
-	first := rollcall.Day(math.MaxInt32)
-	for d, users := range r {
-		if users[user] {
-			first = min(first, d)
-		}
-	}
-	return first
-}
-
 func (r roster) series(q rollcall.SeriesQuery) []rollcall.DayFigures {
+	t := r.table()
 	var out []rollcall.DayFigures
 	for d := q.Range.From; d <= q.Range.To; d++ {
 		month := d - 27
@@ -77,36 +63,30 @@ func (r roster) series(q rollcall.SeriesQuery) []rollcall.DayFigures {
 		case rollcall.MAUMonth:
 			month = rollcall.PeriodMonth.Start(d)
 		}
-		out = append(out, rollcall.DayFigures{Day: d, DAU: len(r[d]), WAU: len(r.union(d-6, d)), MAU: len(r.union(month, d))})
+		out = append(out, rollcall.DayFigures{Day: d, DAU: len(r[d]), WAU: t.union(d-6, d).size(), MAU: t.union(month, d).size()})
 	}
 	return out
 }
 
 func (r roster) retention(q rollcall.RetentionQuery) []rollcall.CohortRow {
-	last := slices.Max(slices.Collect(keys(r)))
+	t, last := r.table(), slices.Max(slices.Collect(keys(r)))
 	var rows []rollcall.CohortRow
 	for start := q.Period.Start(q.Range.From); start <= q.Range.To; start = q.Period.Next(start) {
-		cohort := r.period(q.Period, start)
+		cohort := t.period(q.Period, start)
 		if q.Cohort == rollcall.CohortFirst {
-			for u := range cohort {
-				if r.first(u) < start {
-					delete(cohort, u)
+			for u := range cohort.members() {
+				if t.first[u] < start {
+					cohort.remove(u)
 				}
 			}
 		}
-		row := rollcall.CohortRow{Start: start, Size: len(cohort), Retained: []int{}}
+		row := rollcall.CohortRow{Start: start, Size: cohort.size(), Retained: []int{}}
 		for p := start; p <= q.Range.To; p = q.Period.Next(p) {
-			later := r.period(q.Period, p)
+			later := t.period(q.Period, p)
 			if q.Measure == rollcall.MeasureOnOrAfter {
-				later = r.union(p, last)
+				later = t.union(p, last)
 			}
-			n := 0
-			for u := range cohort {
-				if later[u] {
-					n++
-				}
-			}
-			row.Retained = append(row.Retained, n)
+			row.Retained = append(row.Retained, cohort.common(later))
 		}
 		rows = append(rows, row)
 	}
@@ -114,25 +94,22 @@ func (r roster) retention(q rollcall.RetentionQuery) []rollcall.CohortRow {
 }
 
 func (r roster) lifecycle(q rollcall.LifecycleQuery) []rollcall.LifecycleRow {
+	t := r.table()
 	var rows []rollcall.LifecycleRow
 	for start := q.Period.Start(q.Range.From); start <= q.Range.To; start = q.Period.Next(start) {
 		row := rollcall.LifecycleRow{Start: start}
-		now, before := r.period(q.Period, start), r.period(q.Period, q.Period.Start(start-1))
-		for u := range now {
+		now, before := t.period(q.Period, start), t.period(q.Period, q.Period.Start(start-1))
+		for u := range now.members() {
 			switch {
-			case r.first(u) >= start:
+			case t.first[u] >= start:
 				row.New++
-			case before[u]:
+			case before.has(u):
 				row.Returning++
 			default:
 				row.Resurrecting++
 			}
 		}
-		for u := range before {
-			if !now[u] {
-				row.Dormant++
-			}
-		}
+		row.Dormant = before.size() - before.common(now)
 		rows = append(rows, row)
 	}
 	return rows
@@ -273,17 +250,18 @@ func activeDaysFigures(h *harness) {
 }
 
 func (r roster) streaks(span rollcall.DayRange, today rollcall.Day) []rollcall.UserStreak {
+	t := r.table()
 	var out []rollcall.UserStreak
-	for u := range r.union(span.From, span.To) {
+	for u := range t.union(span.From, span.To).members() {
 		var days []rollcall.Day
 		for d := span.From; d <= span.To; d++ {
-			if r[d][u] {
+			if on := t.days[d]; on != nil && on.has(u) {
 				days = append(days, d)
 			}
 		}
 		streak := rollcall.StreakOf(days, today, time.UTC)
-		streak.AtRisk = streak.AtRisk && !r[today][u]
-		out = append(out, rollcall.UserStreak{User: u, Streak: streak})
+		streak.AtRisk = streak.AtRisk && !r[today][t.users[u]]
+		out = append(out, rollcall.UserStreak{User: t.users[u], Streak: streak})
 	}
 	slices.SortFunc(out, func(a, b rollcall.UserStreak) int {
 		if a.Longest != b.Longest {

@@ -116,7 +116,7 @@ func (s *store) journalOptions() journal.Options {
 	if s.o.fs == vfs.Default { // what is in memory syncs in no time
 		o.Distance = minSyncInterval
 	} else {
-		o.SegmentBytes = 1 << 20
+		o.SegmentBytes = 256 << 10 // each sync copies the whole of it
 	}
 	return o
 }
