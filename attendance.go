@@ -1,5 +1,7 @@
 package rollcall
 
+import "time"
+
 // Mark says that a user was there on a day. An empty Kind is the user's own.
 type Mark struct {
 	User string
@@ -163,4 +165,30 @@ type Attended struct {
 	// StreakUnavailable: the archive has days of the user and does not answer, so
 	// that Streak is not known.
 	StreakUnavailable bool
+}
+
+// StreakOf computes the streak of days given in ascending order. A day that never
+// was in the time zone breaks none.
+func StreakOf(days []Day, today Day, zone *time.Location) Streak {
+	var s Streak
+	run := 0
+	for i, d := range days {
+		if i > 0 && days[i-1].NextIn(zone) == d {
+			run++
+		} else {
+			run = 1
+		}
+		s.Longest = max(s.Longest, run)
+	}
+	if len(days) > 0 {
+		switch last := days[len(days)-1]; last {
+		case today:
+			s.Current = run
+		default:
+			if last.NextIn(zone) == today {
+				s.Current, s.AtRisk = run, true
+			}
+		}
+	}
+	return s
 }

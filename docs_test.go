@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -258,5 +259,42 @@ func TestTheArchitectureNamesEveryPackage(t *testing.T) {
 		short, area := strings.TrimPrefix(folder, "internal/"), strings.Split(folder, "/")[0]
 		require.True(t, slices.ContainsFunc([]string{folder, short, area}, func(s string) bool { return slices.Contains(named, s) }),
 			"docs/architecture.md does not name the package %s: add it to the table", folder)
+	}
+}
+
+// TestFormatsListsEveryTableOfTheStore also holds the number of the format to the code.
+func TestFormatsListsEveryTableOfTheStore(t *testing.T) {
+	formats := read(t, "docs/formats.md")
+	tables := regexp.MustCompile(`(?m)^\ttab\w+ += '(.)'`).FindAllStringSubmatch(read(t, "local/store_keys.go"), -1)
+	require.Greater(t, len(tables), 30)
+	for _, m := range tables {
+		require.Contains(t, formats, "\n| `"+m[1]+"` ", "docs/formats.md has no row for the table %s", m[1])
+	}
+	number := regexp.MustCompile(`(?m)^const format = (\d+)$`).FindStringSubmatch(read(t, "local/engine.go"))
+	require.Contains(t, formats, "now "+number[1]+".", "docs/formats.md says another number of the format")
+}
+
+func TestTheGuideListsEverySetting(t *testing.T) {
+	documented := append(words(read(t, "docs/guide.md")), words(read(t, "docs/operations.md"))...)
+	for _, m := range regexp.MustCompile(`key:"([a-z._]+)"`).FindAllStringSubmatch(read(t, "cmd/rollcall/settings.go"), -1) {
+		require.True(t, slices.Contains(documented, m[1]), "neither docs/guide.md nor docs/operations.md names the setting %s", m[1])
+	}
+}
+
+func TestEveryMetricThatTheDocsNameIsMeasured(t *testing.T) {
+	files := repository(t)
+	var code strings.Builder
+	for _, name := range files {
+		if strings.HasPrefix(name, "httpapi/") && strings.HasSuffix(name, ".go") {
+			code.WriteString(read(t, name))
+		}
+	}
+	for _, doc := range documents(files) {
+		for _, name := range regexp.MustCompile(`\brollcall_[a-z_]+`).FindAllString(fenced.ReplaceAllString(read(t, doc), ""), -1) {
+			if name != "rollcall_login_days" { // a table of the archive
+				short := strconv.Quote(strings.TrimPrefix(name, "rollcall_"))
+				require.True(t, strings.Contains(code.String(), name) || strings.Contains(code.String(), short), "%s names the metric %s", doc, name)
+			}
+		}
 	}
 }

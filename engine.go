@@ -99,7 +99,7 @@ type Settings struct {
 	VisitsKeep     time.Duration // hours of visits that ended longer ago are forgotten
 	EndedKeep      time.Duration // how long an ended session is remembered
 	RetryKeep      time.Duration // how long a login can be retried with the same key
-	Archive        Archive       // of days that have left the hot store; nil for none
+	Archive        *ArchiveView  // of offloaded days; a view of none if there is no archive
 	// Now is the time when the engine is configured; with the zero value stored
 	// times are not compared with it.
 	Now time.Time
@@ -268,24 +268,24 @@ type Visits interface {
 }
 
 // Transfer moves all that is known about users from one engine to another,
-// dossier by dossier.
+// snapshot by snapshot.
 //
 // What no [UserSnapshot] holds is not moved: API keys, which [Admin] lists; events,
 // as a new store begins a new log; visits, whose sketches are of one engine's
 // own hash; outages; and the keys of retried logins.
 type Transfer interface {
-	// Export calls visit with a dossier of each user of whom anything is known,
+	// Export calls visit with a snapshot of each user of whom anything is known,
 	// in an order of the engine's own, and with others for what is left of
 	// erased users. Being named as a friend is nothing that is known of a user.
-	// A dossier is consistent: it holds at one instant. Between dossiers the
+	// A snapshot is consistent: it holds at one instant. Between snapshots the
 	// engine goes on working, and nothing is held up while visit runs. Of users
 	// who come or go during the export, and of those forgotten and heard anew,
-	// there may be no dossier or two. Bans that have ended and ended sessions
+	// there may be no snapshot or two. Bans that have ended and ended sessions
 	// past EndedKeep are left out. An error of visit ends the export and is
 	// returned as it is.
 	Export(ctx context.Context, now time.Time, visit func(UserSnapshot) error) error
 
-	// Import enters dossiers, at most MaxSnapshots, each atomically, and appends
+	// Import enters snapshots, at most MaxSnapshots, each atomically, and appends
 	// no event. (The distributed engine enters one with very many entries in
 	// several steps. If that is cut short, the same import may be repeated.)
 	// Afterwards every read answers as it did in the engine they come
@@ -305,7 +305,7 @@ type Transfer interface {
 	//
 	// A ban whose Bits are too few to tell the partition holds in all that they
 	// leave open, and is listed and lifted as one.
-	Import(ctx context.Context, now time.Time, dossiers []UserSnapshot) error
+	Import(ctx context.Context, now time.Time, snapshots []UserSnapshot) error
 }
 
 // Events is the log of changes.

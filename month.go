@@ -9,6 +9,12 @@ import (
 // Month is a civil month: year*100 + month, such as 202602.
 type Month int32
 
+// The first and the last month that days may lie in.
+const (
+	FirstMonth Month = 197001
+	LastMonth  Month = 999912
+)
+
 // MonthOf returns the month of a day.
 func MonthOf(d Day) Month {
 	year, month, _ := d.Date().Date()
@@ -20,7 +26,7 @@ func Bit(d Day) uint32 { return 1 << (d.Date().Day() - 1) }
 
 // Valid tells whether m is a month from 1970-01 to 9999-12.
 func (m Month) Valid() bool {
-	return m >= 197001 && m <= 999912 && m%100 >= 1 && m%100 <= 12
+	return m >= FirstMonth && m <= LastMonth && m%100 >= 1 && m%100 <= 12
 }
 
 // Day returns the day of the month, from 1.

@@ -2,7 +2,6 @@ package rollcall
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -120,39 +119,15 @@ func (r *Roll) Attended(ctx context.Context, user, kind string, d DayRange) (Att
 // streak returns a user's streak; not known if it takes the archive, and that does
 // not answer soon.
 func (r *Roll) streak(ctx context.Context, user, kind string) (s Streak, known bool, err error) {
-	patient, stop := context.WithTimeout(ctx, archivePatience)
-	defer stop()
-	days, err := r.allDays(patient, user, kind)
-	if errors.Is(err, ErrArchiveAway) && ctx.Err() == nil {
+	var days []Day
+	away, err := r.archive.Patiently(ctx, func(ctx context.Context) error {
+		days, err = r.allDays(ctx, user, kind)
+		return err
+	})
+	if away {
 		return s, false, nil
 	}
 	return StreakOf(days, r.Today(), r.opts.Timezone), true, err
-}
-
-// StreakOf computes the streak of days given in ascending order. A day that never
-// was in the time zone breaks none.
-func StreakOf(days []Day, today Day, zone *time.Location) Streak {
-	var s Streak
-	run := 0
-	for i, d := range days {
-		if i > 0 && days[i-1].NextIn(zone) == d {
-			run++
-		} else {
-			run = 1
-		}
-		s.Longest = max(s.Longest, run)
-	}
-	if len(days) > 0 {
-		switch last := days[len(days)-1]; last {
-		case today:
-			s.Current = run
-		default:
-			if last.NextIn(zone) == today {
-				s.Current, s.AtRisk = run, true
-			}
-		}
-	}
-	return s
 }
 
 // AttendanceSpan returns the first and the last day anyone was there; false if

@@ -153,3 +153,26 @@ func (r *Roll) RevokeKey(ctx context.Context, id string) error {
 		return r.engine.PutKey(ctx, keys[i])
 	})
 }
+
+// ImportKey stores an API key that was made elsewhere; false if it was known.
+func (r *Roll) ImportKey(ctx context.Context, key APIKey) (bool, error) {
+	return observe(r, "import_key", func() (bool, error) {
+		switch {
+		case key.ID != keyID(key.Hash):
+			return false, Invalid("id", "contradicts the hash")
+		case key.Role.rank() == 0:
+			return false, Invalid("role", "must be reader, writer or admin, is %q", key.Role)
+		}
+		if err := validateText("name", key.Name, MaxNameLen); err != nil {
+			return false, err
+		}
+		switch _, err := r.engine.Key(ctx, key.Hash); {
+		case err == nil:
+			return false, nil
+		case CodeOf(err) != CodeNotFound:
+			return false, err
+		}
+		err := r.engine.PutKey(ctx, key)
+		return err == nil, err
+	})
+}

@@ -2,16 +2,15 @@ package rollcall
 
 import (
 	"context"
-	"encoding/hex"
 	"slices"
 	"time"
 )
 
-// importSlack is how far the clock of the engine that dossiers come from may
+// importSlack is how far the clock of the engine that snapshots come from may
 // have been ahead: as far as those of servers that share data may.
 const importSlack = 2 * time.Second
 
-// Export calls visit with a dossier of each user of whom anything is known; see
+// Export calls visit with a snapshot of each user of whom anything is known; see
 // [Transfer]. Days that have left for the archive are in it too. An error of visit
 // ends it and is returned as it is.
 func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error {
@@ -30,7 +29,7 @@ func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error
 	})
 }
 
-// Import enters up to MaxSnapshots dossiers of users of whom nothing is known
+// Import enters up to MaxSnapshots snapshots of users of whom nothing is known
 // yet; see [Transfer]. Each is held to the rules that logins, marks and all
 // else are held to; the first that breaks one is refused with
 // CodeInvalidArgument, before anything is entered. Times may be up to 2 s in the
@@ -39,19 +38,19 @@ func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error
 // A user's ban is entered under the Roll's own secret, whatever secret it was
 // kept under before; one of an erased user holds only under the secret it was
 // made with, see [Roll.SecretID].
-func (r *Roll) Import(ctx context.Context, dossiers ...UserSnapshot) error {
+func (r *Roll) Import(ctx context.Context, snapshots ...UserSnapshot) error {
 	return r.do("import", func() error {
-		if len(dossiers) > MaxSnapshots {
-			return Invalid("dossiers", "holds %d entries, the limit is %d", len(dossiers), MaxSnapshots)
+		if len(snapshots) > MaxSnapshots {
+			return Invalid("snapshots", "holds %d entries, the limit is %d", len(snapshots), MaxSnapshots)
 		}
 		now := r.clock.Now()
 		latest := now.Add(importSlack)
-		dossiers := slices.Clone(dossiers) // the keys of bans are filled in
+		snapshots := slices.Clone(snapshots) // the keys of bans are filled in
 		today := DayOf(latest, r.opts.Timezone)
-		for i := range dossiers {
-			d := &dossiers[i]
+		for i := range snapshots {
+			d := &snapshots[i]
 			if err := d.validate(latest, today); err != nil {
-				return under(err, "dossiers", i)
+				return under(err, "snapshots", i)
 			}
 			if d.User != "" {
 				d.BanKey = r.banKey(d.User)
@@ -63,42 +62,45 @@ func (r *Roll) Import(ctx context.Context, dossiers ...UserSnapshot) error {
 				}
 			}
 		}
-		return r.engine.Import(ctx, now, dossiers)
+		return r.engine.Import(ctx, now, snapshots)
 	})
 }
 
-// ImportKey stores an API key that was made elsewhere; false if it was known.
-func (r *Roll) ImportKey(ctx context.Context, key APIKey) (bool, error) {
-	return observe(r, "import_key", func() (bool, error) {
-		switch {
-		case key.ID != keyID(key.Hash):
-			return false, Invalid("id", "contradicts the hash")
-		case key.Role.rank() == 0:
-			return false, Invalid("role", "must be reader, writer or admin, is %q", key.Role)
-		}
-		if err := validateText("name", key.Name, MaxNameLen); err != nil {
-			return false, err
-		}
-		switch _, err := r.engine.Key(ctx, key.Hash); {
-		case err == nil:
-			return false, nil
-		case CodeOf(err) != CodeNotFound:
-			return false, err
-		}
-		err := r.engine.PutKey(ctx, key)
-		return err == nil, err
-	})
-}
+// addArchived adds the offloaded days of a user to their snapshot.
+func (r *Roll) addArchived(ctx context.Context, d *UserSnapshot) error {
+	rows, err := r.archive.User(ctx, d.User, "", FirstMonth, LastMonth)
+	if err != nil {
+		return err
+	}
+	byKind := make(map[string][]MonthMap)
+	for _, row := range rows {
+		byKind[row.Kind] = append(byKind[row.Kind], row)
+	}
 
-// SecretID stands for the secret without telling it: 16 hex digits. Bans of
-// erased users, cursors, beat keys and retried logins hold under one secret
-// only.
-func (r *Roll) SecretID() string { return r.secretID() }
-
-func (s *service) secretID() string { return SecretID(s.secret) }
-
-// SecretID is [Roll.SecretID] of a secret that no Roll has been opened with.
-func SecretID(secret []byte) string {
-	id := (&service{secret: secret}).keyed("secret id")
-	return hex.EncodeToString(id[:8])
+	// The list of offloaded days may be too old to tell where a mark is: then it is read
+	// again.
+	whole := DayRange{From: FirstMonth.Day(1), To: LastMonth.Day(31)}
+	for _, anew := range []bool{false, true} {
+		known, err := r.archive.OffloadedDays(ctx, anew)
+		if err != nil {
+			return err
+		}
+		all, sure := make(map[string][]Day), true
+		for kind, days := range d.Days {
+			all[kind] = days
+		}
+		for kind, some := range byKind {
+			days, ok := mergeArchived(d.Days[kind], some, whole, known)
+			sure = sure && ok
+			if len(days) > 0 {
+				all[kind] = days
+			}
+		}
+		if sure || anew {
+			d.Days = all
+			break
+		}
+	}
+	d.Archived = false
+	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 )
 
-// unmark takes marks back and counts each once. Those of today are the engine's alone,
-// and do not need the archive. Together with older ones they go in one step, as far as
-// the engine has one: a crash leaves no half of what was asked.
+// unmark takes marks back and counts each once. Marks of today are in the engine only, so
+// they need no archive. If older ones are asked for too, all are given to the engine in one
+// call: a crash leaves no half of what was asked.
 func (r *Roll) unmark(ctx context.Context, marks []Mark) (n int, err error) {
-	if r.opts.Archive == nil || len(marks) == 0 {
+	if !r.archive.Configured() || len(marks) == 0 {
 		return r.unmarkHere(ctx, marks)
 	}
 	fresh, old := r.splitToday(ctx, marks)
@@ -19,7 +19,7 @@ func (r *Roll) unmark(ctx context.Context, marks []Mark) (n int, err error) {
 	return r.unmarkOld(ctx, marks, fresh)
 }
 
-// unmarkHere takes marks back that no archive has.
+// unmarkHere takes marks back in the engine alone.
 func (r *Roll) unmarkHere(ctx context.Context, marks []Mark) (n int, err error) {
 	if len(marks) == 0 {
 		return 0, nil
@@ -33,8 +33,8 @@ func (r *Roll) unmarkHere(ctx context.Context, marks []Mark) (n int, err error) 
 	return n, err
 }
 
-// splitToday tells marks of today, which nobody lets go before the day is over, from
-// the others. A day may be among those that left if a clock was ahead.
+// splitToday separates marks of today from the others. No run offloads a day before it
+// is over, unless a clock was ahead: then all marks count as old.
 func (r *Roll) splitToday(ctx context.Context, marks []Mark) (fresh, old []Mark) {
 	today := r.Today()
 	for _, m := range marks {
@@ -44,15 +44,15 @@ func (r *Roll) splitToday(ctx context.Context, marks []Mark) (fresh, old []Mark)
 			old = append(old, m)
 		}
 	}
-	if len(fresh) > 0 && r.mayHaveOffloaded(ctx)[today] {
+	if len(fresh) > 0 && r.archive.OffloadedDates(ctx)[today] {
 		return nil, marks
 	}
 	return fresh, old
 }
 
-// unmarkOld takes marks back here and in the archive, see [Archive], and counts each
-// once, wherever it was found. Without the archive it takes back only those that are
-// fresh.
+// unmarkOld takes marks back in the engine and in the archive, and counts each once,
+// wherever it was found. If the archive does not answer, it takes back only the fresh
+// ones, those of today.
 func (r *Roll) unmarkOld(ctx context.Context, marks, fresh []Mark) (n int, err error) {
 	now := r.clock.Now()
 	taken := make(map[Mark]bool)
@@ -68,15 +68,10 @@ func (r *Roll) unmarkOld(ctx context.Context, marks, fresh []Mark) (n int, err e
 	if marks, err = r.distinctWithKinds(ctx, marks); err != nil {
 		return 0, err
 	}
-	archived := func() (any bool, err error) {
-		if any, err = count(r.opts.Archive.Unmark(ctx, marks)); err != nil {
-			err = archiveUnavailable(err)
-		}
-		return any, err
-	}
+	archived := func() (any bool, err error) { return count(r.archive.Unmark(ctx, marks)) }
 
-	// Before, so that nothing is read back from the archive that was to go, and
-	// after, so that nothing is copied into it that went.
+	// The archive comes before the engine, so that nothing that was to go is restored,
+	// and after it, so that nothing that went is copied.
 	if _, err := archived(); err != nil {
 		n, failed := r.unmarkHere(ctx, fresh)
 		return n, cmp.Or(failed, err)
@@ -88,7 +83,9 @@ func (r *Roll) unmarkOld(ctx context.Context, marks, fresh []Mark) (n int, err e
 	if err != nil || !late {
 		return n, err
 	}
-	// They were being copied, and the engine may have read them back since.
+
+	// The second time found some: they were being copied. The engine may have restored
+	// them since.
 	_, err = count(r.engine.Unmark(ctx, now, marks))
 	return n, err
 }

@@ -141,3 +141,22 @@ func (r *Roll) Bans(ctx context.Context, p PageRequest) (Page[Ban], error) {
 		return sealPage(r, page, "bans"), err
 	})
 }
+
+// Kinds lists the kinds known, by name, with their use.
+func (r *Roll) Kinds(ctx context.Context) ([]KindUse, error) {
+	return observe(r, "kinds", func() ([]KindUse, error) { return r.engine.Kinds(ctx) })
+}
+
+// DeleteKind removes a kind that nothing is of, which makes room for another.
+// Errors: not_found, conflict while it is in use; DefaultKind always is.
+func (r *Roll) DeleteKind(ctx context.Context, kind string) error {
+	return r.do("delete_kind", func() error {
+		if kind == "" {
+			return NotFound("kind")
+		}
+		if err := validateKind("kind", kind); err != nil {
+			return err
+		}
+		return r.engine.DeleteKind(ctx, kind)
+	})
+}

@@ -99,9 +99,3 @@ func (r *Roll) DeleteVisitName(ctx context.Context, name string) error {
 		return r.engine.DeleteVisitName(ctx, name)
 	})
 }
-
-// DayStart returns when a civil day begins in the Roll's time zone.
-func (r *Roll) DayStart(d Day) time.Time { return d.Start(r.opts.Timezone) }
-
-// HourAt returns the civil hour of an instant in the Roll's time zone.
-func (r *Roll) HourAt(t time.Time) (start, end time.Time) { return HourOf(t, r.opts.Timezone) }

@@ -3,6 +3,7 @@ package rollcall
 import (
 	"encoding/base32"
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"time"
 )
@@ -181,4 +182,30 @@ func validateAttrs(attrs map[string]string) error {
 		return Invalid("attrs", "holds %d bytes, the limit is %d", total, MaxAttrsLen)
 	}
 	return nil
+}
+
+// SessionRef names a session by its token or, if that is empty, its id.
+type SessionRef struct {
+	Token string
+	ID    SessionID
+}
+
+func (s SessionRef) engineRef() (Ref, bool) {
+	if s.Token == "" {
+		return Ref{ID: s.ID}, !s.ID.IsZero()
+	}
+	hash, ok := HashToken(s.Token)
+	return Ref{Token: &hash}, ok
+}
+
+func unknownSession() error {
+	return &Error{Code: CodeUnauthenticated, Detail: "no such session: log in"}
+}
+
+// SessionEndedError is the error that tells a client how its session ended.
+func SessionEndedError(end *End) error {
+	return &Error{
+		Code: CodeSessionEnded, Cause: end.Cause, Reason: end.Reason,
+		Detail: fmt.Sprintf("the session ended at %s", end.At.UTC().Format(time.RFC3339)),
+	}
 }

@@ -87,7 +87,7 @@ sequential=(
     TestCheck TestAFlippedByte TestEveryByteFlippedOrCut TestMarksInBulk TestNoKeyIsLeftBehind TestScanIsBounded
     # What a run of the archive leaves at each of its steps.
     BeforeEachStep DuringEachStep TestRestore TogetherAreTheTruth StaysAway
-    TestMerge TestTheDatabaseGoesAwayInARun TestHostileUsers TestDepartures
+    TestMerge TestTheDatabaseGoesAwayInARun TestHostileUsers TestOffloads
     # What servers and files that fail leave, also asked by one caller.
     TestTLS TestFailover TestAKilled TestAServerKilled TestWithTheServerDown TestALazyArchive
     TestTransfer

@@ -18,13 +18,13 @@ type Adapter struct {
 var _ rollcall.Archive = (*Adapter)(nil)
 
 // Each implements [rollcall.Archive].
-func (p *Adapter) Each(ctx context.Context, kind string, m Month, visit func(rollcall.MonthMap) error) error {
-	return p.DB.Each(ctx, kind, m, func(r Row) error { return visit(rollcall.MonthMap(r)) })
+func (a *Adapter) Each(ctx context.Context, kind string, m Month, visit func(rollcall.MonthMap) error) error {
+	return a.DB.Each(ctx, kind, m, func(r Row) error { return visit(rollcall.MonthMap(r)) })
 }
 
 // User implements [rollcall.Archive].
-func (p *Adapter) User(ctx context.Context, user, kind string, from, to Month) ([]rollcall.MonthMap, error) {
-	rows, err := p.DB.User(ctx, user, kind, from, to)
+func (a *Adapter) User(ctx context.Context, user, kind string, from, to Month) ([]rollcall.MonthMap, error) {
+	rows, err := a.DB.User(ctx, user, kind, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,10 @@ func (p *Adapter) User(ctx context.Context, user, kind string, from, to Month) (
 
 // EraseUser implements [rollcall.Archive]. The log is cleared even if the
 // database does not answer.
-func (p *Adapter) EraseUser(ctx context.Context, user string) error {
-	err := p.DB.EraseUser(ctx, user)
-	if p.OffloadLog != nil {
-		err = errors.Join(err, p.OffloadLog.EraseUser(user))
+func (a *Adapter) EraseUser(ctx context.Context, user string) error {
+	err := a.DB.EraseUser(ctx, user)
+	if a.OffloadLog != nil {
+		err = errors.Join(err, a.OffloadLog.EraseUser(user))
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// blank finds a user's line in a file of departures and writes spaces over it.
+// blank finds a user's line in a file of the offload log and writes spaces over it.
 // The line lies between two offsets that come ever closer; a line is on the side
 // where it begins.
 func blank(file *os.File, user string) error {

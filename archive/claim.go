@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// claim is the right of one process to the lease of those that had the same log of
-// departures before it, and died.
+// claim is the right of one process to the lease of those that had the same offload
+// log before it, and died.
 //
 // A process that is killed leaves its lease held, and nobody else can tell that it is
 // dead before the lease lapses. But its locks on files end with it. So a runner keeps
@@ -93,7 +93,7 @@ func (c *claim) close() error {
 	return logFailed("cannot be given free", c.file.Close())
 }
 
-// acquire takes the lease, also from a dead process with the same log of departures.
+// acquire takes the lease, also from a dead process with the same offload log.
 // The caller closes the claim after it has given the lease up.
 func (r *Runner) acquire(ctx context.Context) (*Lease, *claim, error) {
 	if r.opts.OffloadLog == nil {

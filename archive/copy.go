@@ -7,16 +7,16 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// attempts is how often what changed is gone through to copy anew what did not read
-// back as it was written, because a mark was taken back or a user erased in between.
+// attempts is how often the dirty maps are copied. A row may not read back as it was
+// written, because a mark was taken back or a user erased in between: it is copied again.
 const attempts = 3
 
 // differing is the rows that did not read back, by their maps.
 type differing map[rollcall.MonthMap]bool
 
-// copyAll copies what has changed, a batch at a time. Rows that did not read back as
-// they were written are copied again; those that change all the time wait for the
-// next run. A row that is the same each time, and never stands, is an error.
+// copyAll copies the dirty maps, a batch at a time. Rows that do not read back as they
+// were written are copied again. Rows that change all the time wait for the next run.
+// A map that stays the same, and whose row never reads back, is an error.
 func (j *job) copyAll(ctx context.Context) error {
 	var always differing
 	var wrong error
@@ -37,7 +37,7 @@ func (j *job) copyAll(ctx context.Context) error {
 	return nil
 }
 
-// copyOnce goes through what has changed once.
+// copyOnce copies every dirty map once, and returns those that did not read back.
 func (j *job) copyOnce(ctx context.Context, wrong *error) (differing, error) {
 	all := make(differing)
 	for cursor := ""; ; {
@@ -54,9 +54,11 @@ func (j *job) copyOnce(ctx context.Context, wrong *error) (differing, error) {
 func (j *job) copyBatch(ctx context.Context, cursor string, differ differing, wrong *error) (next string, err error) {
 	var found []rollcall.MonthMap
 	var changes []Change
+	// The engine's list is read with the lease's row locked: what Unmark and EraseUser
+	// remove from the archive is not in the list, or comes after the merge.
 	j.step("copy")
 	err = j.lease.Copy(ctx, func(ctx context.Context) (_ []Change, err error) {
-		j.step("changed")
+		j.step("list dirty")
 		found, next, err = j.engine.ListDirty(ctx, cursor, j.opts.Batch)
 		changes = j.changes(found)
 		j.step("merge")
@@ -66,8 +68,10 @@ func (j *job) copyBatch(ctx context.Context, cursor string, differ differing, wr
 		return next, err
 	}
 
+	// Only what reads back is cleared. The lease's row is locked from the reading to the
+	// clearing, so that no mark is taken back in between.
 	j.step("confirm")
-	unsettled, stand := 0, found
+	stillDirty, stand := 0, found
 	err = j.lease.ConfirmSome(ctx, changes, func(ctx context.Context, differs map[Row]bool, why error) (err error) {
 		stand = make([]rollcall.MonthMap, 0, len(found))
 		for _, m := range found {
@@ -78,21 +82,21 @@ func (j *job) copyBatch(ctx context.Context, cursor string, differ differing, wr
 				stand = append(stand, m)
 			}
 		}
-		j.step("settle")
-		unsettled, err = j.engine.ClearDirty(ctx, stand)
-		j.step("settled")
+		j.step("clear dirty")
+		stillDirty, err = j.engine.ClearDirty(ctx, stand)
+		j.step("cleared dirty")
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
 	j.rows += int64(len(stand))
-	j.opts.Logger.Debug("archive batch copied", "run", j.run.ID, "rows", len(stand), "changed_meanwhile", unsettled+len(found)-len(stand))
+	j.opts.Logger.Debug("archive batch copied", "run", j.run.ID, "rows", len(stand), "changed_meanwhile", stillDirty+len(found)-len(stand))
 	last := found[len(found)-1]
 	return next, j.progress(ctx, "copying "+last.Kind+" "+last.Month.String())
 }
 
-// changes says of maps which of their days are hot: all that have not departed.
+// changes says of maps which of their days are hot: all that are not offloaded.
 func (j *job) changes(maps []rollcall.MonthMap) []Change {
 	changes := make([]Change, len(maps))
 	for i, m := range maps {

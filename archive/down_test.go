@@ -162,7 +162,7 @@ func TestWithTheServerDownEverythingSaysSo(t *testing.T) {
 		require.NoError(t, l.Merge(ctx, changes))
 		require.NoError(t, s.Stop())
 
-		departure := []OffloadedDay{{Kind: "user", Day: day(t, "2026-01-01")}}
+		offload := []OffloadedDay{{Kind: "user", Day: day(t, "2026-01-01")}}
 		for name, call := range map[string]func() error{
 			"Open":          func() error { _, err := Open(ctx, dsn, Options{}); return err },
 			"User":          func() error { _, err := db.User(ctx, "u", "", 0, 999912); return err },
@@ -182,8 +182,8 @@ func TestWithTheServerDownEverythingSaysSo(t *testing.T) {
 			"BeginRun":      func() error { _, err := l.BeginRun(ctx); return err },
 			"Progress":      func() error { return l.Progress(ctx, run.ID, "p", 1) },
 			"FinishRun":     func() error { return l.FinishRun(ctx, run.ID, "") },
-			"Depart":        func() error { return l.Offload(ctx, run.ID, departure) },
-			"Return":        func() error { return l.Restore(ctx, departure) },
+			"Offload":       func() error { return l.Offload(ctx, run.ID, offload) },
+			"Restore":       func() error { return l.Restore(ctx, offload) },
 		} {
 			err := call()
 			require.Equal(t, rollcall.CodeUnavailable, rollcall.CodeOf(err), "%s: %v", name, err)

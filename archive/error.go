@@ -17,7 +17,7 @@ var (
 	// ErrDiffers: rows do not read back as they were written.
 	ErrDiffers = errors.New("rows differ from what was written")
 	// ErrOffloaded: a change calls a day hot that has left the hot store.
-	ErrOffloaded = errors.New("the day has departed")
+	ErrOffloaded = errors.New("the day is offloaded")
 )
 
 // unavailable words a failure of the database. Errors that are Rollcall's own

@@ -24,7 +24,7 @@ func Example() {
 		panic(err)
 	}
 	defer db.Close()
-	log, err := archive.OpenOffloadLog(filepath.Join(dir, "departed"))
+	log, err := archive.OpenOffloadLog(filepath.Join(dir, "offloaded"))
 	if err != nil {
 		panic(err)
 	}

@@ -33,7 +33,9 @@ const hotPartitions = 3
 
 func (h *hotStore) part(user string) uint64 { return maphash.String(h.seed, user) % hotPartitions }
 
-func rowOf(m rollcall.Mark) Row { return Row{User: m.User, Kind: m.Kind, Month: MonthOf(m.Day)} }
+func rowOf(m rollcall.Mark) Row {
+	return Row{User: m.User, Kind: m.Kind, Month: rollcall.MonthOf(m.Day)}
+}
 
 func (h *hotStore) set(m rollcall.Mark, there bool) {
 	h.mu.Lock()
@@ -66,7 +68,7 @@ func (h *hotStore) mapOf(r Row) uint32 {
 	days := uint32(0)
 	for _, d := range r.Month.Days(r.Month.Mask()) {
 		if h.marks[rollcall.Mark{User: r.User, Kind: r.Kind, Day: d}] {
-			days |= Bit(d)
+			days |= rollcall.Bit(d)
 		}
 	}
 	return days
@@ -97,7 +99,7 @@ func (h *hotStore) ListDirty(ctx context.Context, cursor string, limit int) ([]r
 	return found, "", nil
 }
 
-func (h *hotStore) ClearDirty(_ context.Context, all []rollcall.MonthMap) (unsettled int, err error) {
+func (h *hotStore) ClearDirty(_ context.Context, all []rollcall.MonthMap) (stillDirty int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range all {
@@ -107,25 +109,25 @@ func (h *hotStore) ClearDirty(_ context.Context, all []rollcall.MonthMap) (unset
 		case h.mapOf(r) == m.Days:
 			delete(h.changed, r)
 		default:
-			unsettled++
+			stillDirty++
 		}
 	}
-	return unsettled, nil
+	return stillDirty, nil
 }
 
-func (h *hotStore) HotDays(context.Context) ([]OffloadedDay, error) {
+func (h *hotStore) HotDays(context.Context) ([]rollcall.HotDay, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	users := map[OffloadedDay]int{}
+	users := map[rollcall.HotDay]int{}
 	for m := range h.marks {
-		users[OffloadedDay{Kind: m.Kind, Day: m.Day}]++
+		users[rollcall.HotDay{Kind: m.Kind, Day: m.Day}]++
 	}
-	var days []OffloadedDay
+	var days []rollcall.HotDay
 	for d, n := range users {
 		d.Users = n
 		days = append(days, d)
 	}
-	slices.SortFunc(days, func(a, b OffloadedDay) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Day, b.Day)) })
+	slices.SortFunc(days, func(a, b rollcall.HotDay) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Day, b.Day)) })
 	return days, nil
 }
 
@@ -187,3 +189,8 @@ func (h *hotStore) MarkDirty(_ context.Context, kind string, day rollcall.Day) e
 
 // FinalizeFigures implements [rollcall.Archival].
 func (h *hotStore) FinalizeFigures(context.Context, string, rollcall.DayRange) error { return nil }
+
+// HasArchivedDays implements [rollcall.Archival]. A runner does not ask.
+func (h *hotStore) HasArchivedDays(context.Context, string, string, rollcall.DayRange) (bool, error) {
+	return true, nil
+}

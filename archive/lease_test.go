@@ -56,15 +56,15 @@ func TestALostLeaseWritesNothing(t *testing.T) {
 		db := open(t, dsn)
 		takeOver(t, db)
 		change := []Change{{Row: Row{"u", "user", 202601, 1}}}
-		departure := []OffloadedDay{{Kind: "user", Day: day(t, "2026-01-01")}}
+		offload := []OffloadedDay{{Kind: "user", Day: day(t, "2026-01-01")}}
 		for name, write := range map[string]func(ctx context.Context) error{
 			"Renew":     late.Renew,
 			"Merge":     func(ctx context.Context) error { return late.Merge(ctx, change) },
 			"BeginRun":  func(ctx context.Context) error { _, err := late.BeginRun(ctx); return err },
 			"Progress":  func(ctx context.Context) error { return late.Progress(ctx, run.ID, "p", 1) },
 			"FinishRun": func(ctx context.Context) error { return late.FinishRun(ctx, run.ID, "") },
-			"Depart":    func(ctx context.Context) error { return late.Offload(ctx, run.ID, departure) },
-			"Return":    func(ctx context.Context) error { return late.Restore(ctx, departure) },
+			"Offload":   func(ctx context.Context) error { return late.Offload(ctx, run.ID, offload) },
+			"Restore":   func(ctx context.Context) error { return late.Restore(ctx, offload) },
 		} {
 			err := write(t.Context())
 			requireCode(t, rollcall.CodeConflict, err)
@@ -74,9 +74,9 @@ func TestALostLeaseWritesNothing(t *testing.T) {
 		_, err = db.Acquire(t.Context(), "third", time.Hour)
 		require.ErrorIs(t, err, ErrHeld, "the old lease gave up the new one")
 		require.Empty(t, all(t.Context(), t, db))
-		departed, err := db.OffloadedDays(t.Context())
+		offloaded, err := db.OffloadedDays(t.Context())
 		require.NoError(t, err)
-		require.Empty(t, departed)
+		require.Empty(t, offloaded)
 	})
 }
 

@@ -200,3 +200,9 @@ func hostile() []string {
 		long, long[:len(long)-4] + "😁", "x" + long[:124] + "xyz", "x" + long[:124] + "xyZ",
 	}
 }
+
+func day(t require.TestingT, text string) rollcall.Day {
+	d, err := rollcall.ParseDay(text)
+	require.NoError(t, err)
+	return d
+}

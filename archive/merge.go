@@ -12,7 +12,7 @@ import (
 // a row gets what Days says, of all others it keeps what it has and gets what
 // Days adds. Rows without a day left are deleted. Up to [MaxChanges], no row
 // twice; all of them are written or none, and a repetition changes nothing. A
-// day that has departed cannot be hot: CodeConflict and [ErrOffloaded].
+// day that is offloaded cannot be hot: CodeConflict and [ErrOffloaded].
 func (l *Lease) Merge(ctx context.Context, changes []Change) error {
 	parts, err := chunks(changes)
 	if err != nil || len(parts) == 0 {
@@ -85,8 +85,8 @@ func mergeAll(s session, parts []chunk) error {
 // refuseOffloaded checks the changes of the kind and month that come first.
 func refuseOffloaded(s session, parts []chunk) error {
 	kind, month := parts[0].kind(), parts[0].month()
-	departed, err := offloadedIn(s, kind, month)
-	if err != nil || departed == 0 {
+	offloaded, err := offloadedIn(s, kind, month)
+	if err != nil || offloaded == 0 {
 		return err
 	}
 	for _, part := range parts {
@@ -94,7 +94,7 @@ func refuseOffloaded(s session, parts []chunk) error {
 			return nil
 		}
 		for _, c := range part {
-			if wrong := month.Days(c.Hot & departed); len(wrong) > 0 {
+			if wrong := month.Days(c.Hot & offloaded); len(wrong) > 0 {
 				return conflict(fmt.Sprintf("%s of kind %q has left the hot store and cannot be hot", wrong[0], kind), ErrOffloaded)
 			}
 		}
@@ -103,15 +103,15 @@ func refuseOffloaded(s session, parts []chunk) error {
 }
 
 // offloadedIn returns the days of a kind and month that have left the hot store.
-func offloadedIn(s session, kind string, month Month) (departed uint32, err error) {
+func offloadedIn(s session, kind string, month Month) (offloaded uint32, err error) {
 	err = s.query(func(rows *sql.Rows) error {
 		var day int
 		err := rows.Scan(&day)
-		departed |= 1 << (day%100 - 1)
+		offloaded |= 1 << (day%100 - 1)
 		return err
-	}, "SELECT day FROM rollcall_departed WHERE kind = ? AND day BETWEEN ? AND ?",
+	}, "SELECT day FROM rollcall_offloaded WHERE kind = ? AND day BETWEEN ? AND ?",
 		kind, int(month)*100+1, int(month)*100+31)
-	return departed, err
+	return offloaded, err
 }
 
 // merge writes what changes in a chunk. The lease's row is held: nobody else

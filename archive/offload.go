@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// offloadAll lets the days go that are older than the hot store keeps, and late
-// marks of days that have gone already.
+// offloadAll offloads the days that are older than KeepHot, and late marks of days that
+// are offloaded already.
 func (j *job) offloadAll(ctx context.Context) error {
 	if j.opts.KeepHot == NeverDrop {
 		return nil
@@ -40,7 +40,8 @@ func inOrder(days map[kindMonth][]OffloadedDay) []kindMonth {
 	})
 }
 
-// due returns the days that are to leave, by kind and month.
+// due returns the days to offload, by kind and month: old ones, and hot marks of days
+// that are offloaded.
 func (j *job) due(ctx context.Context) (map[kindMonth][]OffloadedDay, error) {
 	hot, err := j.engine.HotDays(ctx)
 	if err != nil {
@@ -49,16 +50,16 @@ func (j *job) due(ctx context.Context) (map[kindMonth][]OffloadedDay, error) {
 	first := rollcall.DayOf(j.opts.Clock.Now(), j.opts.Timezone) - rollcall.Day(j.opts.KeepHot) // that stays
 	due := make(map[kindMonth][]OffloadedDay)
 	for _, d := range hot {
-		m := kindMonth{d.Kind, MonthOf(d.Day)}
-		if d.Users > 0 && (d.Day < first || j.offloaded[m]&Bit(d.Day) != 0) {
-			due[m] = append(due[m], d)
+		m := kindMonth{d.Kind, rollcall.MonthOf(d.Day)}
+		if d.Users > 0 && (d.Day < first || j.offloaded[m]&rollcall.Bit(d.Day) != 0) {
+			due[m] = append(due[m], OffloadedDay{Kind: d.Kind, Day: d.Day, Users: d.Users})
 		}
 	}
 	return due, nil
 }
 
-// offloadMonth lets the days go that are due of a kind and month. They stay if
-// the archive does not have as many users of each as the hot store.
+// offloadMonth offloads the days that are due of a kind and month. They stay hot unless
+// the archive has as many users of each as the hot store.
 func (j *job) offloadMonth(ctx context.Context, m kindMonth) error {
 	for try := 1; ; try++ {
 		days, wrong, err := j.logMonth(ctx, m, try > attempts)
@@ -71,23 +72,29 @@ func (j *job) offloadMonth(ctx context.Context, m kindMonth) error {
 			}
 			return j.tooBusy(m)
 		}
-		if try < attempts && j.repeats < maxRepeats { // a mark may have come between counting and counting
+
+		// The numbers of users differ. Mostly a mark came between the two counts: copy
+		// what is dirty, and count again.
+		if try < attempts && j.repeats < maxRepeats {
 			j.repeats++
 			if err := j.copyAll(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		switch changed, err := j.dirtyOf(ctx, m); {
-		case errors.Is(err, errChanging), err == nil && len(changed) > 0:
+
+		// Marks that keep coming explain it too: the month waits for the next run.
+		switch dirty, err := j.dirtyOf(ctx, m); {
+		case errors.Is(err, errChanging), err == nil && len(dirty) > 0:
 			return j.tooBusy(m)
 		case err != nil:
 			return err
 		case try > attempts:
 			return wrong
 		}
-		// An erasure that was cut short took rows out of the archive whose marks
-		// are still here, or somebody else did.
+
+		// Nothing is dirty, so rows are missing in the archive. An erasure that was cut
+		// short removed them and not the marks here, or somebody else removed them.
 		j.opts.Logger.Warn("the archive lacks rows that were copied: they are copied again", "run", j.run.ID, "kind", m.kind, "month", m.month.String())
 		if err := j.copyAgain(ctx, days); err != nil {
 			return err
@@ -98,7 +105,7 @@ func (j *job) offloadMonth(ctx context.Context, m kindMonth) error {
 // copyAgain copies the maps of all users of some days again.
 func (j *job) copyAgain(ctx context.Context, days []OffloadedDay) error {
 	for _, d := range days {
-		j.step("recopy")
+		j.step("mark dirty")
 		if err := j.engine.MarkDirty(ctx, d.Kind, d.Day); err != nil {
 			return err
 		}
@@ -118,10 +125,10 @@ func (j *job) tooBusy(m kindMonth) error {
 	return nil
 }
 
-// logMonth writes the log of the days that are due of a kind and month, and
-// returns them with their users. Where the archive has others than the hot store
-// nothing is logged, and wrong says so. In the end it may have more: those whom
-// the hot store lost with the server it was on, and nobody else has.
+// logMonth writes the log of the days that are due of a kind and month, and returns
+// them with the number of their users. If the archive has another number of users than
+// the hot store, it logs nothing, and wrong says so. With mayHaveMore the archive may
+// have more: users whom the hot store lost with the server it was on.
 func (j *job) logMonth(ctx context.Context, m kindMonth, mayHaveMore bool) (days []OffloadedDay, wrong, err error) {
 	before, err := j.due(ctx)
 	if err != nil || len(before[m]) == 0 {
@@ -133,6 +140,9 @@ func (j *job) logMonth(ctx context.Context, m kindMonth, mayHaveMore bool) (days
 	if err != nil {
 		return nil, nil, err
 	}
+
+	// The hot store is counted before and after: equal counts mean that no mark came
+	// while the archive was counted.
 	after, err := j.due(ctx)
 	if err != nil {
 		return nil, nil, discardAfter(file, err)
@@ -140,13 +150,15 @@ func (j *job) logMonth(ctx context.Context, m kindMonth, mayHaveMore bool) (days
 	for i := range days {
 		d := &days[i]
 		has := counts[d.Day.Date().Day()-1]
-		gone := j.offloaded[m]&Bit(d.Day) != 0
+		gone := j.offloaded[m]&rollcall.Bit(d.Day) != 0
 		if !slices.Equal(before[m], after[m]) || has < d.Users || (has > d.Users && !gone && !mayHaveMore) {
 			wrong := conflict(fmt.Sprintf("the archive has %d users of kind %q on %s, the hot store %d: the day stays",
 				has, d.Kind, d.Day, d.Users), ErrDiffers)
 			return days, wrong, file.discard()
 		}
 	}
+
+	// The archive's numbers are noted: with mayHaveMore they are the larger ones.
 	for i := range days {
 		if has := counts[days[i].Day.Date().Day()-1]; mayHaveMore && has > days[i].Users {
 			j.opts.Logger.Warn("the archive has users of a day whom the hot store lost", "run", j.run.ID, "kind", m.kind, "day", days[i].Day.String(), "archive", has, "hot", days[i].Users)
@@ -164,7 +176,7 @@ func (j *job) writeLog(ctx context.Context, m kindMonth, days []OffloadedDay) (*
 	leaving := uint32(0)
 	for _, d := range days {
 		head.Days = append(head.Days, d.Day)
-		leaving |= Bit(d.Day)
+		leaving |= rollcall.Bit(d.Day)
 	}
 	file, err := j.opts.OffloadLog.begin(head)
 	if err != nil {

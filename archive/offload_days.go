@@ -9,45 +9,47 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// offload lets days of a kind and month leave the hot store. That they left is
-// noted first: from then on the archive is asked for them, beside whatever the
-// hot store still has, so that nobody sees them missing at any instant.
+// offload lets days of a kind and month leave the hot store.
 func (j *job) offload(ctx context.Context, m kindMonth, days []OffloadedDay) error {
+	// Reading months of the archive may take long, and so comes before any lock.
 	if err := j.finalizeFigures(ctx, days); err != nil {
 		return err
 	}
-	j.step("note departures")
+
+	// From the end of this transaction on questions about the days ask the archive too,
+	// beside whatever the hot store still has.
+	j.step("note offloaded days")
 	err := j.lease.CopyAndOffload(ctx, j.run.ID, days, func(ctx context.Context) ([]Change, error) {
-		j.step("changed")
+		j.step("list dirty")
 		return j.dirtyOf(ctx, m)
 	})
 	if err != nil {
 		return err
 	}
 	for _, d := range days {
-		j.offloaded[m] |= Bit(d.Day)
+		j.offloaded[m] |= rollcall.Bit(d.Day)
 	}
+
+	// A day stays where marks came in since they were copied. It is noted all the
+	// same: what the hot store has of it leaves with the next run.
 	stay, err := j.offloadDays(ctx, days)
 	if err != nil {
 		return err
 	}
 	for _, d := range stay {
-		// It is noted all the same: whatever of it is here still is asked for
-		// beside the archive, and leaves with the next run.
 		j.opts.Logger.Info("a day or part of it stays until the next run: marks came in", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String())
 	}
 	return j.progress(ctx, "dropped "+m.kind+" "+m.month.String())
 }
 
-// finalizeFigures has the figures kept that days of a month are part of, all together.
-// That may take as long as reading months of the archive, and so comes before
-// anything is locked. What cannot be made now can be made of the archive later.
+// finalizeFigures has the engine keep the figures that days of a month are part of. If
+// it cannot make them now, they can be made from the archive later.
 func (j *job) finalizeFigures(ctx context.Context, days []OffloadedDay) error {
 	span := rollcall.DayRange{From: days[0].Day, To: days[0].Day}
 	for _, d := range days {
 		span.From, span.To = min(span.From, d.Day), max(span.To, d.Day)
 	}
-	j.step("conclude")
+	j.step("finalize figures")
 	err := j.engine.FinalizeFigures(ctx, days[0].Kind, span)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -58,7 +60,7 @@ func (j *job) finalizeFigures(ctx context.Context, days []OffloadedDay) error {
 	return nil
 }
 
-// dirtyOf returns what has changed of a kind and month since it was copied.
+// dirtyOf returns the dirty maps of a kind and month.
 func (j *job) dirtyOf(ctx context.Context, m kindMonth) ([]Change, error) {
 	var found []rollcall.MonthMap
 	for cursor := ""; ; {
@@ -81,16 +83,16 @@ func (j *job) dirtyOf(ctx context.Context, m kindMonth) ([]Change, error) {
 	}
 }
 
-// offloadDays lets days go and returns those that stay. Nobody takes the lease
-// meanwhile, lest one who calls a day back be overtaken.
+// offloadDays lets days leave the engine and returns those that stay. It holds the
+// lease's row: nobody may restore a day while it leaves.
 func (j *job) offloadDays(ctx context.Context, days []OffloadedDay) (stay []OffloadedDay, err error) {
 	j.step("drop")
 	err = j.lease.Confirm(ctx, nil, func(ctx context.Context) error {
 		stay = nil
-		for some := range slices.Chunk(days, j.abreast) {
-			j.step("depart")
-			stays, err := j.departTogether(ctx, some)
-			j.step("departed from")
+		for some := range slices.Chunk(days, j.atOnce) {
+			j.step("offload")
+			stays, err := j.offloadTogether(ctx, some)
+			j.step("offloaded from engine")
 			if err != nil {
 				return err
 			}
@@ -101,12 +103,12 @@ func (j *job) offloadDays(ctx context.Context, days []OffloadedDay) (stay []Offl
 	return stay, err
 }
 
-// departAbreast is how many days are let go at once: on Redis most of a day is waiting
-// for one partition after the other.
-const departAbreast = 8
+// offloadsAtOnce is how many days leave the engine at once. On Redis one day is mostly
+// waiting for one partition after the other.
+const offloadsAtOnce = 8
 
-// departTogether lets days go at once and returns those that stay.
-func (j *job) departTogether(ctx context.Context, days []OffloadedDay) (stay []OffloadedDay, err error) {
+// offloadTogether lets days leave at once and returns those that stay.
+func (j *job) offloadTogether(ctx context.Context, days []OffloadedDay) (stay []OffloadedDay, err error) {
 	left, failed := make([]bool, len(days)), make([]error, len(days))
 	var all sync.WaitGroup
 	for i, d := range days {

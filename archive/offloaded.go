@@ -24,7 +24,7 @@ func (db *DB) OffloadedDays(ctx context.Context) ([]OffloadedDay, error) {
 			d.Day, d.At = Month(day/100).Day(day%100), at.Time
 			found = append(found, d)
 			return err
-		}, "SELECT kind, day, users, departed_at, run_id FROM rollcall_departed ORDER BY kind, day")
+		}, "SELECT kind, day, users, offloaded_at, run_id FROM rollcall_offloaded ORDER BY kind, day")
 	})
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (l *Lease) Offload(ctx context.Context, run int64, days []OffloadedDay) err
 	return l.CopyAndOffload(ctx, run, days, func(context.Context) ([]Change, error) { return nil, nil })
 }
 
-// CopyAndOffload is [Lease.Copy], then [Lease.Depart], at one go. So a mark of one
+// CopyAndOffload is [Lease.Copy], then [Lease.Offload], at one go. So a mark of one
 // of the days that is taken back is either copied as taken back, or [DB.Unmark]
 // finds that the day has left.
 func (l *Lease) CopyAndOffload(ctx context.Context, run int64, days []OffloadedDay, read func(context.Context) ([]Change, error)) error {
@@ -61,7 +61,7 @@ func (l *Lease) CopyAndOffload(ctx context.Context, run int64, days []OffloadedD
 			for _, d := range part {
 				args = append(args, d.Kind, date(d.Day), d.Users, run)
 			}
-			_, err := s.exec("INSERT INTO rollcall_departed (kind, day, users, departed_at, run_id) VALUES "+
+			_, err := s.exec("INSERT INTO rollcall_offloaded (kind, day, users, offloaded_at, run_id) VALUES "+
 				repeat("(?, ?, ?, "+s.dialect.now+", ?)", len(part))+
 				s.dialect.overwrite("kind, day", "users"), args...)
 			if err != nil {
@@ -96,7 +96,7 @@ func deleteOffloaded(s session, days []OffloadedDay) (n int64, err error) {
 	}
 	for kind, dates := range byKind {
 		for part := range slices.Chunk(dates, chunkRows) {
-			met, err := s.exec("DELETE FROM rollcall_departed WHERE kind = ? AND day IN ("+repeat("?", len(part))+")",
+			met, err := s.exec("DELETE FROM rollcall_offloaded WHERE kind = ? AND day IN ("+repeat("?", len(part))+")",
 				append([]any{kind}, part...)...)
 			if err != nil {
 				return n, err
@@ -111,22 +111,18 @@ func checkOffloaded(days []OffloadedDay) error {
 	if len(days) > MaxChanges {
 		return rollcall.Invalid("days", "are %d, the limit is %d", len(days), MaxChanges)
 	}
-	type kindDay struct {
-		kind string
-		day  rollcall.Day
-	}
-	seen := make(map[kindDay]bool, len(days))
+	seen := make(map[rollcall.KindDay]bool, len(days))
 	for _, d := range days {
 		if err := checkKind(d.Kind); err != nil {
 			return err
 		}
-		if !MonthOf(d.Day).Valid() {
+		if !rollcall.MonthOf(d.Day).Valid() {
 			return rollcall.Invalid("day", "must be from 1970-01-01 to 9999-12-31")
 		}
 		if d.Users < 0 {
 			return rollcall.Invalid("users", "must not be negative")
 		}
-		key := kindDay{d.Kind, d.Day}
+		key := rollcall.KindDay{Kind: d.Kind, Day: d.Day}
 		if seen[key] {
 			return rollcall.Invalid("days", "name %s of kind %q twice", d.Day, d.Kind)
 		}
@@ -137,9 +133,9 @@ func checkOffloaded(days []OffloadedDay) error {
 
 // countOffloaded counts the days of which a kind has left.
 func countOffloaded(s session) (n int64, err error) {
-	_, err = s.one([]any{&n}, "SELECT count(DISTINCT day) FROM rollcall_departed")
+	_, err = s.one([]any{&n}, "SELECT count(DISTINCT day) FROM rollcall_offloaded")
 	return n, err
 }
 
 // date returns a day as yyyymmdd.
-func date(d rollcall.Day) int { return int(MonthOf(d))*100 + d.Date().Day() }
+func date(d rollcall.Day) int { return int(rollcall.MonthOf(d))*100 + d.Date().Day() }

@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-func TestDepartures(t *testing.T) {
+func TestOffloads(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		ctx := t.Context()
 		db := open(t, fresh())
@@ -106,7 +106,7 @@ func TestADayThatDepartedIsNotHot(t *testing.T) {
 	})
 }
 
-func TestDeparturesAreChecked(t *testing.T) {
+func TestOffloadsAreChecked(t *testing.T) {
 	db := open(t, "sqlite:"+t.TempDir()+"/a.db")
 	l := lease(t, db)
 	good := OffloadedDay{Kind: "user", Day: 1}

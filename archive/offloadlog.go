@@ -62,7 +62,7 @@ func logFailed(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the log of departures " + what, Err: err}
+	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the offload log " + what, Err: err}
 }
 
 // sweep removes what a run left half written.

@@ -89,7 +89,7 @@ func TestAnErasureThatWasCutShortIsFinished(t *testing.T) {
 }
 
 func TestTheLogKeepsToItself(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "departed")
+	dir := filepath.Join(t.TempDir(), "offloaded")
 	l, err := OpenOffloadLog(dir)
 	require.NoError(t, err)
 	info, err := os.Stat(dir)

@@ -167,7 +167,7 @@ func TestACrashWhileTheTablesAreMadeIsMadeGood(t *testing.T) {
 	for n, undo := range [][]string{
 		{"DELETE FROM " + schemaTable},
 		{"DELETE FROM " + schemaTable + " WHERE version_id = 1"},
-		{"DELETE FROM " + schemaTable + " WHERE version_id = 1", "DROP TABLE rollcall_departed", "DELETE FROM rollcall_archive_lease"},
+		{"DELETE FROM " + schemaTable + " WHERE version_id = 1", "DROP TABLE rollcall_offloaded", "DELETE FROM rollcall_archive_lease"},
 		{"DROP TABLE " + schemaTable, "DROP TABLE rollcall_login_days"},
 	} {
 		name, err := s.Create(t.Context())

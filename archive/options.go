@@ -21,7 +21,7 @@ type Options struct {
 	// logged.
 	Logger *slog.Logger
 
-	// unsynced has SQLite, and the log of departures, not wait for the disk: for tests in which nothing cuts the
+	// unsynced has SQLite, and the offload log, not wait for the disk: for tests in which nothing cuts the
 	// power.
 	unsynced bool
 }

@@ -15,7 +15,7 @@ type Restored struct {
 	Rows int // user-months read
 }
 
-// Restore reads the departed days of a range back into the hot store, of all
+// Restore reads the offloaded days of a range back into the hot store, of all
 // kinds. The archive keeps them too. Days older than KeepHot leave again with the
 // next run. It is safe to repeat, and fails with CodeConflict and [ErrHeld] while
 // a run is under way.
@@ -40,7 +40,7 @@ func (r *Runner) restore(ctx context.Context, l *Lease, days rollcall.DayRange, 
 	months := make(map[kindMonth][]OffloadedDay)
 	for _, d := range list {
 		if days.From <= d.Day && d.Day <= days.To {
-			m := kindMonth{d.Kind, MonthOf(d.Day)}
+			m := kindMonth{d.Kind, rollcall.MonthOf(d.Day)}
 			months[m] = append(months[m], d)
 		}
 	}
@@ -60,15 +60,15 @@ func (r *Runner) restore(ctx context.Context, l *Lease, days rollcall.DayRange, 
 	return nil
 }
 
-// restoreMonth reads days of a kind and month back, counts them, and only then
-// notes that they are back.
+// restoreMonth reads days of a kind and month back, counts their users, and only then
+// notes that they are not offloaded any more.
 func (r *Runner) restoreMonth(ctx context.Context, l *Lease, m kindMonth, days []OffloadedDay) (rows int, err error) {
 	back := uint32(0)
 	for _, d := range days {
-		back |= Bit(d.Day)
+		back |= rollcall.Bit(d.Day)
 	}
 	for try := 1; ; try++ {
-		r.step("readmit")
+		r.step("restore")
 		if rows, err = r.restoreDays(ctx, l, m, back); err != nil {
 			return rows, err
 		}
@@ -84,12 +84,14 @@ func (r *Runner) restoreMonth(ctx context.Context, l *Lease, m kindMonth, days [
 			return rows, wrong
 		}
 	}
+
+	// Until here the days are offloaded and hot, and every mark counts once.
 	r.step("return")
 	return rows, l.Restore(ctx, days)
 }
 
-// restoreDays reads the rows of a kind and month back. While a page is on its way
-// nobody takes marks back or erases users, see [rollcall.Archive].
+// restoreDays reads the rows of a kind and month back, page by page. The lease's row is
+// locked while a page is under way, so that nobody takes marks back or erases users.
 func (r *Runner) restoreDays(ctx context.Context, l *Lease, m kindMonth, back uint32) (rows int, err error) {
 	for last, more := "", true; more; {
 		err := l.write(ctx, func(s session) error {

@@ -16,6 +16,9 @@ type Row struct {
 	Days  uint32
 }
 
+// Month is a civil month.
+type Month = rollcall.Month
+
 // Change is what the hot store knows about a row. Hot has the days that the hot
 // store still holds: for those Days is the truth, even where it says no. Of all
 // other days Days only adds, and nothing is lost.

@@ -8,25 +8,67 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// How a run moves days
+//
+// The problem: marks of old days move from the engine (the hot store) to a database.
+// Meanwhile users are marked, unmarked and erased, and the process may be killed
+// between any two steps.
+//
+// The invariant: at every instant the hot store and the archive together answer as if
+// nothing moved. A mark of an offloaded day counts if either of them has it. A mark of
+// any other day counts if the hot store has it. So a day is noted as offloaded before
+// its marks leave the hot store, and is no longer noted after they are back.
+//
+// The steps of a run, by the function that takes them:
+//
+//	 1  acquire, begin    take the lease, and enter the run into the table of runs
+//	 2  copyBatch         merge the engine's dirty maps into the rows of the archive
+//	 3  copyBatch         read the rows back; the engine clears the maps that stand
+//	 4  logMonth          write who was there on the days of a month to a half file,
+//	                      and compare the number of users with the hot store's
+//	 5  logMonth          sync the file, and give it its name
+//	 6  finalizeFigures   the engine keeps the figures that the days are part of
+//	 7  offload           in one transaction, copy what is dirty again, and note the
+//	                      days as offloaded
+//	 8  offloadDays       the engine removes the marks, except where maps are dirty
+//	 9  finish            write how the run ended, give up the lease, tell the engine
+//
+// Steps 2 and 3 repeat until nothing is dirty, 4 to 8 for each month and kind. Each
+// step finds out for itself what is left to do. So nothing has to be undone when a run
+// is killed: another run follows.
+//
+//	killed after   what the next run finds
+//	1              a lease that lapses soon, or that it takes over (see claim); a run
+//	               without an end, which it marks as interrupted
+//	2              the maps still dirty; merging them again changes nothing
+//	3              the other maps still dirty
+//	4              a half file, which it removes
+//	5              the days still hot; it writes another file of them
+//	6              the figures there already
+//	7              days that are offloaded and hot; they leave whatever their age
+//	8              the same, in the partitions that still have marks
+//	9              nothing to do
+//
+// [Runner.Restore] goes the other way: it enters the rows of the days into the hot
+// store, counts the users, and then notes that the days are not offloaded. Killed
+// before that, the days are offloaded and hot, and each mark still counts once.
+//
+// Only the holder of the [Lease] takes these steps. The steps that read from one side
+// and write to the other hold the row of the lease locked, and so do [DB.Unmark] and
+// [DB.EraseUser]: what they remove is not brought back by a copy under way.
+
 // Runner copies days of attendance from an engine into the archive, and lets old
-// ones leave the engine.
+// ones leave the engine. The steps are described at the head of this file.
 //
-// A run copies what the engine says has changed since it was last copied: every
-// map of a user's month with a new, a late or a taken back mark, however old.
-// That includes what a copy by calendar would visit, this month and early in a
-// month the last one too, and what such a copy would miss. What is copied is read
-// back before the engine counts it as copied.
-//
-// Each step leaves hot store and archive so that together they answer as before,
-// and finds out for itself what is left to do; so a run that was killed is just
-// followed by another. Only the holder of the [Lease] takes these steps.
+// A run copies every map of a user's month that the engine lists as dirty: one with a
+// mark that was added or taken back since the map was last copied, however old.
 type Runner struct {
 	db     *DB
 	engine rollcall.Archival
 	opts   RunnerOptions
 	holder string // see claim
-	// abreast is how many days are let go at once.
-	abreast int
+	// atOnce is how many days leave the engine at once.
+	atOnce int
 
 	// step is called before each step, by tests that stop there.
 	step func(name string)
@@ -43,7 +85,7 @@ func NewRunner(db *DB, engine rollcall.Archival, o RunnerOptions) (*Runner, erro
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	return &Runner{db: db, engine: engine, opts: o, holder: newHolder(), abreast: departAbreast, step: func(string) {}}, nil
+	return &Runner{db: db, engine: engine, opts: o, holder: newHolder(), atOnce: offloadsAtOnce, step: func(string) {}}, nil
 }
 
 // Run does one run and returns it as it ended, or as it stood when the archive
@@ -98,7 +140,8 @@ func (r *Runner) begin(ctx context.Context) (*job, error) {
 // finish does the run and ends it.
 func (j *job) finish(ctx context.Context) (Run, error) {
 	err := j.lease.during(ctx, j.work)
-	ctx = context.WithoutCancel(ctx) // a run that was told to stop says so
+	// A run that was told to stop says so: its end is written whatever became of ctx.
+	ctx = context.WithoutCancel(ctx)
 	j.step("finish")
 	failed := j.lease.FinishRun(ctx, j.run.ID, failure(err))
 	j.step("release")
@@ -107,6 +150,7 @@ func (j *job) finish(ctx context.Context) (Run, error) {
 	if err != nil {
 		j.run.State, j.run.Error = Failed, failure(err)
 	}
+	// The archive's own times and counts are what callers are shown, if it answers.
 	if latest, lerr := j.db.runs(ctx, "WHERE id = ?", j.run.ID); lerr == nil && len(latest) == 1 && latest[0].State != Running {
 		j.run = latest[0]
 	}
@@ -154,13 +198,14 @@ func (r *Runner) observe(run Run, own bool) {
 
 // work is what a run does.
 func (j *job) work(ctx context.Context) error {
-	j.step("departed")
+	j.step("offloaded")
 	list, err := j.db.OffloadedDays(ctx)
 	if err != nil {
 		return err
 	}
+	// Which days are offloaded decides what a copy may overwrite.
 	for _, d := range list {
-		j.offloaded[kindMonth{d.Kind, MonthOf(d.Day)}] |= Bit(d.Day)
+		j.offloaded[kindMonth{d.Kind, rollcall.MonthOf(d.Day)}] |= rollcall.Bit(d.Day)
 	}
 	if err := j.copyAll(ctx); err != nil {
 		return err

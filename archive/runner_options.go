@@ -17,7 +17,7 @@ const NeverDrop = -1
 
 const maxKeepHot = 36_500
 
-// RunnerOptions configure a [Runner]. All but Departures have defaults.
+// RunnerOptions configure a [Runner]. All but OffloadLog have defaults.
 type RunnerOptions struct {
 	// KeepHot is for how many days before today a day stays in the hot store,
 	// from 1; default [DefaultKeepHot]; [NeverDrop] keeps all.
@@ -88,7 +88,7 @@ func (o *RunnerOptions) check() error {
 	case o.Lease < 100*time.Millisecond || o.Lease > MaxLease:
 		return rollcall.Invalid("archive.lease", "must be from 100ms to %s, is %s", MaxLease, o.Lease)
 	case o.KeepHot != NeverDrop && o.OffloadLog == nil:
-		return rollcall.Invalid("archive.departures", "is required: days are logged before they go")
+		return rollcall.Invalid("archive.offload_log", "is required: days are logged before they go")
 	case rollcall.CheckUser(o.Name) != nil:
 		return rollcall.Invalid("archive.name", "must be 1 to 128 bytes of UTF-8 without control characters")
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// logged returns the marks of the log of departures.
+// logged returns the marks of the offload log.
 func (w *world) logged() map[rollcall.Mark]bool {
 	w.t.Helper()
 	names, err := filepath.Glob(filepath.Join(escapeGlob(w.log.dir), "*"+logSuffix))
@@ -43,7 +43,7 @@ func (w *world) logged() map[rollcall.Mark]bool {
 				Days uint32
 			}
 			require.NoError(w.t, json.Unmarshal(lines.Bytes(), &line), "%q", lines.Text())
-			for _, d := range MonthOf(head.Days[0]).Days(line.Days) {
+			for _, d := range rollcall.MonthOf(head.Days[0]).Days(line.Days) {
 				require.Contains(w.t, head.Days, d)
 				marks[rollcall.Mark{User: line.User, Kind: head.Kind, Day: d}] = true
 			}
@@ -62,7 +62,7 @@ func TestARunCopiesVerifiesAndDrops(t *testing.T) {
 		require.Positive(t, run.RowsWritten)
 		require.Positive(t, run.DaysDropped)
 		w.requireSettled("after the run")
-		_, departed := w.archived()
+		_, offloaded := w.archived()
 
 		again, err := w.runner(nil).Run(t.Context())
 		require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestARunCopiesVerifiesAndDrops(t *testing.T) {
 		require.Equal(t, again, *status.Latest)
 		require.Equal(t, again, *status.Completed)
 		days := map[rollcall.Day]bool{}
-		for d := range departed {
+		for d := range offloaded {
 			days[d.Day] = true
 		}
 		require.Len(t, days, status.Offloaded)
@@ -117,8 +117,8 @@ func TestKilledBeforeEachStep(t *testing.T) {
 			w.requireSettled(when)
 		}
 		for _, step := range []string{
-			"acquire", "begin", "departed", "copy", "changed", "merge", "confirm", "settle", "settled", "progress",
-			"hot days", "log", "commit log", "conclude", "note departures", "drop", "depart", "departed from", "finish", "release", "announce",
+			"acquire", "begin", "offloaded", "copy", "list dirty", "merge", "confirm", "clear dirty", "cleared dirty", "progress",
+			"hot days", "log", "commit log", "finalize figures", "note offloaded days", "drop", "offload", "offloaded from engine", "finish", "release", "announce",
 		} {
 			require.Positive(t, kills[step], step)
 		}
@@ -138,7 +138,7 @@ func TestRowsThatChangeWhileTheyAreCopiedAreCopiedAgain(t *testing.T) {
 		_, err := w.runner(nil).Run(t.Context())
 		require.NoError(t, err)
 		var marks []rollcall.Mark
-		for _, u := range users { // again, of a day that has departed
+		for _, u := range users { // again, of a day that is offloaded
 			marks = append(marks, rollcall.Mark{User: u, Kind: "user", Day: w.today(-31)})
 			w.mark(u, "user", w.today(-31))
 		}
@@ -165,11 +165,11 @@ func TestMarksDuringEachStep(t *testing.T) {
 			rounds++
 			w.clear()
 			w.fill()
-			gone := rollcall.Mark{User: "bob", Kind: "user", Day: w.today(-31)} // departed
+			gone := rollcall.Mark{User: "bob", Kind: "user", Day: w.today(-31)} // offloaded
 			due := rollcall.Mark{User: "dee's \"\\<&>", Kind: "user", Day: w.today(-19)}
 			require.True(t, w.truth[gone] && w.truth[due])
 			late := rollcall.Mark{User: "late", Kind: "user", Day: w.today(-31)}
-			w.mark(late.User, late.Kind, late.Day) // departed, hot again, and taken back
+			w.mark(late.User, late.Kind, late.Day) // offloaded, hot again, and taken back
 			for _, m := range []rollcall.Mark{gone, due, late} {
 				w.unmarkArchived(m)
 			}
@@ -304,97 +304,12 @@ func TestOneOfTwoRunnersRuns(t *testing.T) {
 	})
 }
 
-func newRunnerOn(t *testing.T, db *DB, w *world) *Runner {
-	t.Helper()
-	r, err := NewRunner(db, w.hot, RunnerOptions{KeepHot: keepHot, Clock: w.clock, OffloadLog: w.log})
-	require.NoError(t, err)
-	return r
-}
-
-// TestRowsThatTheArchiveLostAreCopiedAgain deletes a row behind the runner's back,
-// as an erasure does that was cut short.
-func TestRowsThatTheArchiveLostAreCopiedAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, fresh func() string) {
-		w := newWorld(t, open(t, fresh()))
-		w.mark("ann", "user", w.today(-9))
-		w.mark("bob", "user", w.today(-9))
-		_, err := w.runner(nil).Run(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, w.db.EraseUser(t.Context(), "bob"))
-		w.clock.Advance(3 * 24 * 3600e9)
-		_, err = w.runner(nil).Run(t.Context())
-		require.NoError(t, err)
-		w.requireWhole("copied again")
-		w.requireSettled("copied again")
-	})
-}
-
-// TestAnArchiveThatLosesRowsAllTheTimeKeepsDaysHot deletes a row whenever it was
-// copied.
-func TestAnArchiveThatLosesRowsAllTheTimeKeepsDaysHot(t *testing.T) {
-	onEach(t, func(t *testing.T, fresh func() string) {
-		w := newWorld(t, open(t, fresh()))
-		w.mark("ann", "user", w.today(-9))
-		w.mark("bob", "user", w.today(-9))
-		w.clock.Advance(3 * 24 * 3600e9)
-		run, err := w.runner(func(step string) {
-			if step == "log" {
-				if err := w.db.EraseUser(context.Background(), "bob"); err != nil {
-					t.Error(err)
-				}
-			}
-		}).Run(t.Context())
-		require.ErrorIs(t, err, ErrDiffers)
-		require.ErrorContains(t, err, "1 users")
-		require.Equal(t, Failed, run.State)
-		require.Len(t, w.hot.all(), 2, "nothing was dropped")
-		w.requireWhole("after a run that failed")
-	})
-}
-
-func TestRestore(t *testing.T) {
-	onEach(t, func(t *testing.T, fresh func() string) {
-		w := newWorld(t, open(t, fresh()))
-		w.fill()
-		_, err := w.runner(nil).Run(t.Context())
-		require.NoError(t, err)
-		whole := rollcall.DayRange{From: w.today(-200), To: w.today(0)}
-		_, err = w.runner(nil).Restore(t.Context(), rollcall.DayRange{From: 5, To: 4})
-		requireCode(t, rollcall.CodeInvalidArgument, err)
-		done, err := w.runner(nil).Restore(t.Context(), whole)
-		require.NoError(t, err)
-		require.Positive(t, done.Days)
-		require.Positive(t, done.Rows)
-		require.Equal(t, w.truth, w.hot.all(), "all is hot again")
-		_, departed := w.archived()
-		require.Empty(t, departed)
-		restore := func(step func(string)) {
-			_, err := w.runner(nil).Run(t.Context())
-			require.NoError(t, err)
-			_, err = w.runner(step).Restore(t.Context(), whole)
-			require.NoError(t, err)
-		}
-		for n := range stepsOf(t, restore) {
-			_, err := w.runner(nil).Run(t.Context())
-			require.NoError(t, err)
-			w.requireSettled("dropped again")
-			at := until(n, func(step func(string)) { _, _ = w.runner(step).Restore(t.Context(), whole) })
-			require.NotEmpty(t, at, "a restore has step %d", n)
-			w.requireWhole("killed before " + at)
-			w.expire()
-			_, err = w.runner(nil).Restore(t.Context(), whole)
-			require.NoError(t, err)
-			require.Equal(t, w.truth, w.hot.all())
-		}
-	})
-}
-
 func TestARunThatIsToldToStopSaysSo(t *testing.T) {
 	w := newWorld(t, open(t, "sqlite:"+filepath.Join(t.TempDir(), "a.db")))
 	w.fill()
 	ctx, cancel := context.WithCancel(t.Context())
 	run, err := w.runner(func(step string) {
-		if step == "settle" {
+		if step == "clear dirty" {
 			cancel()
 		}
 	}).Run(ctx)

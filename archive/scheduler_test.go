@@ -101,7 +101,7 @@ func TestTheDatabaseIsAwayForTenMinutes(t *testing.T) {
 func TestTheDatabaseGoesAwayInARun(t *testing.T) {
 	onServers(t, func(t *testing.T, server *sqltest.Server) {
 		w := newWorld(t, open(t, server.Database(t)))
-		for _, away := range []string{"begin", "merge", "confirm", "settle", "log", "note departures", "depart", "finish"} {
+		for _, away := range []string{"begin", "merge", "confirm", "clear dirty", "log", "note offloaded days", "offload", "finish"} {
 			w.clear()
 			w.fill()
 			stopped := false

@@ -13,7 +13,7 @@ type Status struct {
 	Rows      int  // user-months in the archive
 	Months    int  // that have rows, of all kinds
 	Offloaded int  // days that left the hot store; one of several kinds counts once
-	// Oldest and Newest are the first and last of the departed days.
+	// Oldest and Newest are the first and last of the offloaded days.
 	Oldest, Newest rollcall.Day
 }
 
@@ -44,9 +44,9 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 		s.Rows += m.Rows
 	}
 	s.Months = len(kept)
-	departed, err := db.OffloadedDays(ctx)
+	offloaded, err := db.OffloadedDays(ctx)
 	gone := make(map[rollcall.Day]bool)
-	for i, d := range departed {
+	for i, d := range offloaded {
 		if i == 0 {
 			s.Oldest, s.Newest = d.Day, d.Day
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// Marked says of each mark whether it stands here, of a day that has departed. Up
+// Marked says of each mark whether it stands here, of a day that is offloaded. Up
 // to [MaxChanges] marks, each of a kind.
 func (db *DB) Marked(ctx context.Context, marks []rollcall.Mark) ([]bool, error) {
 	parts, err := unmarking(marks)
@@ -16,11 +16,11 @@ func (db *DB) Marked(ctx context.Context, marks []rollcall.Mark) ([]bool, error)
 	found := make(map[Row]uint32, len(marks))
 	err = db.read(ctx, func(s session) error {
 		for _, part := range parts {
-			departed, err := offloadedIn(s, part.kind(), part.month())
+			offloaded, err := offloadedIn(s, part.kind(), part.month())
 			if err != nil {
 				return err
 			}
-			if departed == 0 {
+			if offloaded == 0 {
 				continue
 			}
 			days, err := stored(s, part)
@@ -28,7 +28,7 @@ func (db *DB) Marked(ctx context.Context, marks []rollcall.Mark) ([]bool, error)
 				return err
 			}
 			for user, has := range days {
-				found[Row{User: user, Kind: part.kind(), Month: part.month()}] = has & departed
+				found[Row{User: user, Kind: part.kind(), Month: part.month()}] = has & offloaded
 			}
 		}
 		return nil
@@ -43,12 +43,12 @@ func (db *DB) Marked(ctx context.Context, marks []rollcall.Mark) ([]bool, error)
 func givenIndex(marks []rollcall.Mark, rows map[Row]uint32) []bool {
 	out := make([]bool, len(marks))
 	for i, m := range marks {
-		out[i] = rows[Row{User: m.User, Kind: m.Kind, Month: MonthOf(m.Day)}]&Bit(m.Day) != 0
+		out[i] = rows[Row{User: m.User, Kind: m.Kind, Month: rollcall.MonthOf(m.Day)}]&rollcall.Bit(m.Day) != 0
 	}
 	return out
 }
 
-// Unmark takes marks back of days that have departed and says of each whether it
+// Unmark takes marks back of days that are offloaded and says of each whether it
 // was there. Of other days the hot store decides, and nothing is changed. It needs
 // no lease, and waits while a batch is being copied. Up to [MaxChanges] marks, each
 // of a kind.
@@ -80,7 +80,7 @@ func unmarking(marks []rollcall.Mark) ([]chunk, error) {
 	}
 	rows := make(map[Row]uint32)
 	for _, m := range marks {
-		rows[Row{User: m.User, Kind: m.Kind, Month: MonthOf(m.Day)}] |= Bit(m.Day)
+		rows[Row{User: m.User, Kind: m.Kind, Month: rollcall.MonthOf(m.Day)}] |= rollcall.Bit(m.Day)
 	}
 	changes := make([]Change, 0, len(rows))
 	for row, days := range rows {
@@ -91,8 +91,8 @@ func unmarking(marks []rollcall.Mark) ([]chunk, error) {
 
 // unmark takes the days back that are Hot in a chunk, and notes which there were.
 func unmark(s session, part chunk, taken map[Row]uint32) error {
-	departed, err := offloadedIn(s, part.kind(), part.month())
-	if err != nil || departed == 0 {
+	offloaded, err := offloadedIn(s, part.kind(), part.month())
+	if err != nil || offloaded == 0 {
 		return err
 	}
 	old, err := stored(s, part)
@@ -100,7 +100,7 @@ func unmark(s session, part chunk, taken map[Row]uint32) error {
 		return err
 	}
 	for _, c := range part {
-		c.Hot &= departed
+		c.Hot &= offloaded
 		taken[Row{User: c.User, Kind: c.Kind, Month: c.Month}] = old[c.User] & c.Hot
 	}
 	return merge(s, part)

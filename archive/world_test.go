@@ -37,7 +37,7 @@ const keepHot = 10
 
 func newWorld(t testing.TB, db *DB) *world {
 	t.Helper()
-	log, err := OpenOffloadLog(filepath.Join(t.TempDir(), "departed"))
+	log, err := OpenOffloadLog(filepath.Join(t.TempDir(), "offloaded"))
 	require.NoError(t, err)
 	log.unsynced = true
 	w := &world{t: t, db: db, clock: &rollcall.ManualClock{}, log: log}
@@ -50,7 +50,7 @@ func newWorld(t testing.TB, db *DB) *world {
 func (w *world) clear() {
 	require.NoError(w.t, w.db.write(context.Background(), func(s session) error {
 		for _, statement := range []string{
-			"DELETE FROM rollcall_login_days", "DELETE FROM rollcall_departed", "DELETE FROM rollcall_archive_runs",
+			"DELETE FROM rollcall_login_days", "DELETE FROM rollcall_offloaded", "DELETE FROM rollcall_archive_runs",
 			"UPDATE rollcall_archive_lease SET owner = ''",
 		} {
 			if _, err := s.exec(statement); err != nil {
@@ -72,7 +72,7 @@ func (w *world) runner(step func(name string)) *Runner {
 	r, err := NewRunner(w.db, w.hot, RunnerOptions{KeepHot: keepHot, Batch: 3, Clock: w.clock, OffloadLog: w.log, Lease: time.Minute})
 	require.NoError(w.t, err)
 	if step != nil {
-		r.abreast = 1 // so that there is a step between any two days
+		r.atOnce = 1 // so that there is a step between any two days
 		r.step = step
 	}
 	return r
@@ -123,9 +123,9 @@ func (w *world) erase(user string) {
 	require.NoError(w.t, w.port.EraseUser(context.Background(), user))
 }
 
-// archived returns the marks of the archive, and the days that have departed.
-func (w *world) archived() (marks map[rollcall.Mark]bool, departed map[OffloadedDay]bool) {
-	marks, departed = map[rollcall.Mark]bool{}, map[OffloadedDay]bool{}
+// archived returns the marks of the archive, and the days that are offloaded.
+func (w *world) archived() (marks map[rollcall.Mark]bool, offloaded map[OffloadedDay]bool) {
+	marks, offloaded = map[rollcall.Mark]bool{}, map[OffloadedDay]bool{}
 	for r := range all(context.Background(), w.t, w.db) {
 		for _, d := range r.Month.Days(r.Days) {
 			marks[rollcall.Mark{User: r.User, Kind: r.Kind, Day: d}] = true
@@ -134,20 +134,20 @@ func (w *world) archived() (marks map[rollcall.Mark]bool, departed map[Offloaded
 	list, err := w.db.OffloadedDays(context.Background())
 	require.NoError(w.t, err)
 	for _, d := range list {
-		departed[OffloadedDay{Kind: d.Kind, Day: d.Day}] = true
+		offloaded[OffloadedDay{Kind: d.Kind, Day: d.Day}] = true
 	}
-	return marks, departed
+	return marks, offloaded
 }
 
 // requireWhole checks that hot store and archive together say what is true.
 func (w *world) requireWhole(when string) {
 	w.t.Helper()
-	archived, departed := w.archived()
+	archived, offloaded := w.archived()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := w.hot.all()
 	for m := range archived {
-		if departed[OffloadedDay{Kind: m.Kind, Day: m.Day}] {
+		if offloaded[OffloadedDay{Kind: m.Kind, Day: m.Day}] {
 			seen[m] = true
 		}
 	}
@@ -158,13 +158,13 @@ func (w *world) requireWhole(when string) {
 // is due has left, and what is not has not.
 func (w *world) requireSettled(when string) {
 	w.t.Helper()
-	archived, departed := w.archived()
+	archived, offloaded := w.archived()
 	require.Equal(w.t, w.truth, archived, when)
 	hot := w.hot.all()
 	for m := range w.truth {
 		require.Equal(w.t, m.Day >= w.today(-keepHot), hot[m], "%s: %v", when, m)
 	}
-	for d := range departed {
+	for d := range offloaded {
 		require.Less(w.t, d.Day, w.today(-keepHot), when)
 	}
 	maps, next, err := w.hot.ListDirty(context.Background(), "", 10)
@@ -174,17 +174,17 @@ func (w *world) requireSettled(when string) {
 	w.requireLogged(when)
 }
 
-// requireLogged checks that nothing departed that is not in the log.
+// requireLogged checks that every offloaded day is in the log.
 func (w *world) requireLogged(when string) {
 	w.t.Helper()
 	halves, err := filepath.Glob(filepath.Join(escapeGlob(w.log.dir), "*"+halfSuffix))
 	require.NoError(w.t, err)
 	require.Empty(w.t, halves, when)
 	logged := w.logged()
-	_, departed := w.archived()
+	_, offloaded := w.archived()
 	hot := w.hot.all()
 	for m := range w.truth {
-		if departed[OffloadedDay{Kind: m.Kind, Day: m.Day}] && !hot[m] {
+		if offloaded[OffloadedDay{Kind: m.Kind, Day: m.Day}] && !hot[m] {
 			require.Contains(w.t, logged, m, when)
 		}
 	}
@@ -200,10 +200,10 @@ func (w *world) expire() {
 
 // underLock are the steps during which nobody else gets to write.
 func underLock(step string) bool {
-	return slices.Contains(strings.Split("changed,merge,settle,settled,depart,departed from,page", ","), step)
+	return slices.Contains(strings.Split("list dirty,merge,clear dirty,cleared dirty,offload,offloaded from engine,page", ","), step)
 }
 
-// fill gives the world a past: months and kinds, days that have departed, late
+// fill gives the world a past: months and kinds, days that are offloaded, late
 // marks for them, days that are due, and marks taken back.
 func (w *world) fill() {
 	for i, user := range []string{"ann", "bob", "cy", "dee's \"\\<&>", "eve\u2028", "日本"} {

@@ -76,7 +76,7 @@ func archiveRuns(ctx context.Context, engine, database string, postgres *sqltest
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	log, err := archive.OpenOffloadLog(filepath.Join(dir, "departed"))
+	log, err := archive.OpenOffloadLog(filepath.Join(dir, "offloaded"))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func newShelvedSite(t *testing.T, on backend, o rollcall.Options) (*site, func(f
 	db, err := archive.Open(t.Context(), "sqlite:"+filepath.Join(dir, "archive.db"), archive.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	log, err := archive.OpenOffloadLog(filepath.Join(dir, "departed"))
+	log, err := archive.OpenOffloadLog(filepath.Join(dir, "offloaded"))
 	require.NoError(t, err)
 	o.Archive = &archive.Adapter{DB: db, OffloadLog: log}
 	s := newSite(t, on, o)

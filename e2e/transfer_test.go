@@ -60,15 +60,15 @@ func TestManyUsersMove(t *testing.T) {
 	run("import", "store", "--create", "--data-dir", "back", "2.rollcall")
 	run("export", "--data-dir", "back", "3.rollcall")
 	requireSound(t, binary, filepath.Join(dir, "back"))
-	first := dossiers(t, filepath.Join(dir, "1.rollcall"))
+	first := snapshots(t, filepath.Join(dir, "1.rollcall"))
 	require.Len(t, first, users)
 	for _, name := range []string{"2.rollcall", "3.rollcall"} {
-		require.True(t, slices.Equal(first, dossiers(t, filepath.Join(dir, name))), name)
+		require.True(t, slices.Equal(first, snapshots(t, filepath.Join(dir, name))), name)
 	}
 }
 
-// dossiers returns the dossiers of an export as they stand there, sorted.
-func dossiers(t *testing.T, path string) []string {
+// snapshots returns the snapshots of an export as they stand there, sorted.
+func snapshots(t *testing.T, path string) []string {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func dossiers(t *testing.T, path string) []string {
 	defer z.Close()
 	var out []string
 	for lines := bufio.NewScanner(z); lines.Scan(); {
-		if line := lines.Text(); strings.HasPrefix(line, `{"dossier":`) {
+		if line := lines.Text(); strings.HasPrefix(line, `{"snapshot":`) {
 			out = append(out, line)
 		}
 	}

@@ -11,21 +11,22 @@ import (
 
 func archivalTests() []test {
 	return []test{
-		{"changed maps are listed as they are now, also empty ones, until they are settled", changedListed},
-		{"a walk of changed maps from cursor to cursor lists each once", changedWalk},
-		{"a walk shows maps as they are when it comes to them", changedMeanwhile},
-		{"a map that changed again is not settled", settleChanged},
-		{"a day's maps are listed again when they are to be copied again", recopied},
+		{"dirty maps are listed as they are now, also empty ones, until they are cleared", dirtyListed},
+		{"a walk of dirty maps from cursor to cursor lists each once", dirtyWalk},
+		{"a walk shows maps as they are when it comes to them", dirtyMeanwhile},
+		{"a map that changed again stays dirty", clearChanged},
+		{"a day's maps are listed again when they are to be copied again", markedDirty},
 		{"hot days are listed with their users, by kind, then day", hotDays},
-		{"a day departs with its marks, and is not departed again", departDay},
-		{"a day with a map that is not settled stays", departUnsettled},
-		{"every figure is as before, whichever days departed", departFigures},
-		{"a mark is counted once that is taken back while its day departs", unmarkDeparting},
+		{"a day is offloaded with its marks, and is not offloaded again", offloadDay},
+		{"a user has archived days if marks of theirs were offloaded from the range, of the kind or of any", archivedDays},
+		{"a day with a dirty map stays", offloadDirty},
+		{"every figure is as before, whichever days are offloaded", offloadFigures},
+		{"a mark is counted once that is taken back while its day is offloaded", unmarkWhileOffloaded},
 		{"a mark that stands in the archive stands already", markArchived},
 		{"a user is answered for without the archive but for the streak", streakUnavailable},
-		{"a first day that is taken back is sought in the archive", departFirst},
-		{"a first day is right whatever happens while the archive is asked", departFirstMeanwhile},
-		{"random marks, departures and returns are as plain sets", departRandom},
+		{"a first day that is taken back is sought in the archive", offloadFirstDay},
+		{"a first day is right whatever happens while the archive is asked", offloadFirstDayMeanwhile},
+		{"random marks, offloads and returns are as plain sets", offloadRandom},
 	}
 }
 
@@ -33,28 +34,28 @@ func archivalTests() []test {
 // takes as well, in any order.
 func longArchivalTests() []test {
 	return []test{
-		{"a late mark of a departed day counts, and departs in its turn", departLate},
-		{"a mark of a departed day is taken back", departUnmark},
-		{"a late mark that was copied and taken back before it left counts no more", departCopied},
-		{"an erased user is gone from departed days, and a new one has none", departErase},
-		{"days that left are as they were after a restart at any step", departRestart},
-		{"without the archive what is hot is answered, and nothing else", departAway},
-		{"series and first days do not ask the archive", departHotFigures},
-		{"figures that marks changed are answered without the archive, and say so", departStale},
-		{"readmitted days are as they were, and no change", readmitted},
-		{"civil days of zones depart as they are", departZones},
+		{"a late mark of an offloaded day counts, and is offloaded in its turn", offloadLate},
+		{"a mark of an offloaded day is taken back", offloadUnmark},
+		{"a late mark that was copied and taken back before it left counts no more", offloadCopied},
+		{"an erased user is gone from offloaded days, and a new one has none", offloadErase},
+		{"days that left are as they were after a restart at any step", offloadRestart},
+		{"without the archive what is hot is answered, and nothing else", archiveAway},
+		{"series and first days do not ask the archive", figuresStayHot},
+		{"figures that marks changed are answered without the archive, and say so", figuresGoStale},
+		{"restored days are as they were, and no change", restoredDays},
+		{"civil days of zones are offloaded as they are", offloadZones},
 	}
 }
 
-// shelved begins again with an empty store and an archive.
-func (h *harness) shelved() *memoryArchive {
+// withArchive begins again with an empty store and an archive.
+func (h *harness) withArchive() *memoryArchive {
 	s := newMemoryArchive()
 	h.fresh(rollcall.Options{Archive: s})
 	return s
 }
 
-// changed returns all changed maps, by kind, month and user.
-func (h *harness) changed(limit int) []rollcall.MonthMap {
+// dirty returns all dirty maps, by kind, month and user.
+func (h *harness) dirty(limit int) []rollcall.MonthMap {
 	var out []rollcall.MonthMap
 	for cursor, steps := "", 0; ; steps++ {
 		page, next, err := h.engine.ListDirty(h.ctx, cursor, limit)
@@ -81,18 +82,18 @@ func compareMaps(a, b rollcall.MonthMap) int {
 	return strings.Compare(a.User, b.User)
 }
 
-// settle copies what changed to the shelf.
-func (h *harness) settle(s *memoryArchive) {
-	maps := h.changed(50)
+// copyDirty copies the dirty maps to the archive.
+func (h *harness) copyDirty(s *memoryArchive) {
+	maps := h.dirty(50)
 	s.copy(maps)
 	n, err := h.engine.ClearDirty(h.ctx, maps)
 	h.NoError(err)
 	h.Zero(n)
-	h.Empty(h.changed(50))
+	h.Empty(h.dirty(50))
 }
 
-// depart lets a day go as a run of the archive does.
-func (h *harness) depart(s *memoryArchive, kind string, day rollcall.Day) int {
+// offload lets a day go as a run of the archive does.
+func (h *harness) offload(s *memoryArchive, kind string, day rollcall.Day) int {
 	h.NoError(h.engine.FinalizeFigures(h.ctx, kind, rollcall.DayRange{From: day, To: day}))
 	s.note(kind, day, true)
 	n, left, err := h.engine.Offload(h.ctx, kind, day)
@@ -101,17 +102,17 @@ func (h *harness) depart(s *memoryArchive, kind string, day rollcall.Day) int {
 	return n
 }
 
-// readmit calls back all days that departed.
-func (h *harness) readmit(s *memoryArchive) {
+// restoreAll calls back all days that were offloaded.
+func (h *harness) restoreAll(s *memoryArchive) {
 	for some := range slices.Chunk(s.listed(), 40) {
 		h.NoError(h.engine.Restore(h.ctx, some))
 	}
-	for m := range maps.Clone(s.departed) {
+	for m := range maps.Clone(s.offloaded) {
 		s.note(m.Kind, m.Day, false)
 	}
 }
 
-func (h *harness) hotDays() []rollcall.OffloadedDay {
+func (h *harness) hotDays() []rollcall.HotDay {
 	days, err := h.engine.HotDays(h.ctx)
 	h.NoError(err)
 	return days
@@ -131,8 +132,8 @@ func monthMap(user, kind string, month rollcall.Month, days ...int) rollcall.Mon
 	return m
 }
 
-func changedListed(h *harness) {
-	h.Empty(h.changed(10))
+func dirtyListed(h *harness) {
+	h.Empty(h.dirty(10))
 	staff := rollcall.Mark{User: "alice", Kind: "staff", Day: h.roll.Today()}
 	h.mark(h.on("alice", 0), h.on("alice", -1), h.on("alice", -4), h.on("bob", -40), staff)
 	h.login("carol")
@@ -143,31 +144,31 @@ func changedListed(h *harness) {
 		monthMap("alice", "user", 202603, 3, 4),
 		monthMap("carol", "user", 202603, 4),
 	}
-	h.Equal(want, h.changed(10))
+	h.Equal(want, h.dirty(10))
 	h.restart()
-	h.Equal(want, h.changed(10))
+	h.Equal(want, h.dirty(10))
 	h.unmarked(2, h.on("bob", -40), h.on("alice", -1))
 	want[1].Days, want[3].Days = 0, 1<<3
-	h.Equal(want, h.changed(10), "an empty map has to be told as well")
+	h.Equal(want, h.dirty(10), "an empty map has to be told as well")
 	n, err := h.engine.ClearDirty(h.ctx, want[1:])
 	h.NoError(err)
 	h.Zero(n)
-	h.Equal(want[:1], h.changed(10))
+	h.Equal(want[:1], h.dirty(10))
 	h.restart()
-	h.Equal(want[:1], h.changed(10))
+	h.Equal(want[:1], h.dirty(10))
 	h.mark(h.on("alice", 0))
-	h.Equal(want[:1], h.changed(10), "a mark that stands is no change")
+	h.Equal(want[:1], h.dirty(10), "a mark that stands is no change")
 	h.unmarked(0, h.on("nobody", 0), h.on("alice", -2))
-	h.Equal(want[:1], h.changed(10), "nor is one that is not there")
+	h.Equal(want[:1], h.dirty(10), "nor is one that is not there")
 	h.mark(h.on("bob", -41))
-	h.Equal([]rollcall.MonthMap{want[0], monthMap("bob", "user", 202601, 22)}, h.changed(10))
+	h.Equal([]rollcall.MonthMap{want[0], monthMap("bob", "user", 202601, 22)}, h.dirty(10))
 	h.erase("bob")
-	h.Equal(want[:1], h.changed(10), "nothing is left of who was erased")
+	h.Equal(want[:1], h.dirty(10), "nothing is left of who was erased")
 }
 
-func changedWalk(h *harness) {
+func dirtyWalk(h *harness) {
 	b := h.populate(70)
-	want := h.changed(1000)
+	want := h.dirty(1000)
 	h.NotEmpty(want)
 	for _, m := range want {
 		r := b[m.Kind]
@@ -176,28 +177,28 @@ func changedWalk(h *harness) {
 		}
 	}
 	for _, limit := range []int{1, 7, 64} {
-		h.Equal(want, h.changed(limit))
+		h.Equal(want, h.dirty(limit))
 	}
-	var settled int // while the walk is under way, as a copy does it
+	var cleared int // while the walk is under way, as a copy does it
 	for cursor := ""; ; {
 		page, next, err := h.engine.ListDirty(h.ctx, cursor, 13)
 		h.NoError(err)
 		n, err := h.engine.ClearDirty(h.ctx, page)
 		h.NoError(err)
 		h.Zero(n)
-		settled += len(page)
+		cleared += len(page)
 		if next == "" {
 			break
 		}
 		cursor = next
 	}
-	h.Equal(len(want), settled)
-	h.Empty(h.changed(10))
+	h.Equal(len(want), cleared)
+	h.Empty(h.dirty(10))
 }
 
-func settleChanged(h *harness) {
+func clearChanged(h *harness) {
 	h.mark(h.on("alice", 0), h.on("bob", 0), h.on("carol", 0), h.on("dave", 0))
-	before := h.changed(10)
+	before := h.dirty(10)
 	h.mark(h.on("alice", -1))
 	h.unmarked(1, h.on("bob", 0))
 	h.unmarked(1, h.on("carol", 0))
@@ -206,7 +207,7 @@ func settleChanged(h *harness) {
 	n, err := h.engine.ClearDirty(h.ctx, before)
 	h.NoError(err)
 	h.Equal(2, n)
-	h.Equal([]rollcall.MonthMap{monthMap("alice", "user", 202603, 3, 4), monthMap("bob", "user", 202603)}, h.changed(10))
+	h.Equal([]rollcall.MonthMap{monthMap("alice", "user", 202603, 3, 4), monthMap("bob", "user", 202603)}, h.dirty(10))
 	n, err = h.engine.ClearDirty(h.ctx, []rollcall.MonthMap{monthMap("nobody", "user", 202603, 1), monthMap("alice", "none", 202603, 1)})
 	h.NoError(err)
 	h.LessOrEqual(n, 1, "maps of nobody wait for nothing")
@@ -218,7 +219,7 @@ func hotDays(h *harness) {
 	h.mark(h.on("alice", 0), h.on("bob", 0), h.on("carol", 0), h.on("alice", -1), h.on("bob", -70),
 		rollcall.Mark{User: "alice", Kind: "staff", Day: today})
 	h.unmarked(1, h.on("alice", -1))
-	want := []rollcall.OffloadedDay{
+	want := []rollcall.HotDay{
 		{Kind: "staff", Day: today, Users: 1}, {Kind: "user", Day: today - 70, Users: 1}, {Kind: "user", Day: today, Users: 3},
 	}
 	h.Equal(want, h.hotDays())
@@ -226,20 +227,44 @@ func hotDays(h *harness) {
 	h.Equal(want, h.hotDays())
 }
 
-func departDay(h *harness) {
-	s := h.shelved()
+func archivedDays(h *harness) {
+	s := h.withArchive()
+	today := h.roll.Today()
+	h.mark(h.on("alice", -50), h.on("alice", 0), h.on("bob", 0), rollcall.Mark{User: "alice", Kind: "staff", Day: today - 40})
+	h.copyDirty(s)
+	has := func(user, kind string, from, to rollcall.Day) bool {
+		some, err := h.engine.HasArchivedDays(h.ctx, user, kind, rollcall.DayRange{From: from, To: to})
+		h.NoError(err)
+		return some
+	}
+	h.False(has("alice", "", today-60, today))
+	h.offload(s, "user", today-50)
+	s.goAway(true) // the archive is not asked
+	for range 2 {
+		h.True(has("alice", "", today-60, today))
+		h.True(has("alice", "user", today-50, today-50))
+		h.False(has("alice", "staff", today-60, today))
+		h.False(has("alice", "", today-49, today))
+		h.False(has("bob", "", today-60, today))
+		h.False(has("nobody", "", today-60, today))
+		h.restart()
+	}
+}
+
+func offloadDay(h *harness) {
+	s := h.withArchive()
 	today := h.roll.Today()
 	for _, u := range numbered("u", 100) {
 		h.mark(h.on(u, -50), h.on(u, -49))
 	}
 	h.mark(rollcall.Mark{User: "u0003", Kind: "staff", Day: today - 50})
-	h.settle(s)
-	h.Equal(100, h.depart(s, "user", today-50))
-	h.Equal([]rollcall.OffloadedDay{{Kind: "staff", Day: today - 50, Users: 1}, {Kind: "user", Day: today - 49, Users: 100}}, h.hotDays())
-	h.Empty(h.changed(10), "that a day left is no change")
-	h.Zero(h.depart(s, "user", today-50))
-	h.Zero(h.depart(s, "user", today-51))
-	h.Zero(h.depart(s, "none", today-50))
+	h.copyDirty(s)
+	h.Equal(100, h.offload(s, "user", today-50))
+	h.Equal([]rollcall.HotDay{{Kind: "staff", Day: today - 50, Users: 1}, {Kind: "user", Day: today - 49, Users: 100}}, h.hotDays())
+	h.Empty(h.dirty(10), "that a day left is no change")
+	h.Zero(h.offload(s, "user", today-50))
+	h.Zero(h.offload(s, "user", today-51))
+	h.Zero(h.offload(s, "none", today-50))
 	h.Len(h.active("", rollcall.MatchEvery, today-50, today-49), 100)
 	days, err := h.engine.Days(h.ctx, "u0003", "", rollcall.DayRange{From: today - 60, To: today})
 	h.NoError(err)
@@ -249,14 +274,14 @@ func departDay(h *harness) {
 	h.Equal([]rollcall.Day{today - 49}, days)
 }
 
-func departUnsettled(h *harness) {
-	s := h.shelved()
+func offloadDirty(h *harness) {
+	s := h.withArchive()
 	today := h.roll.Today()
 	users := numbered("u", 60)
 	for _, u := range users {
 		h.mark(h.on(u, -50))
 	}
-	h.settle(s)
+	h.copyDirty(s)
 	h.mark(h.on("u0007", -49)) // of the same month
 	s.note("user", today-50, true)
 	n, left, err := h.engine.Offload(h.ctx, "user", today-50)
@@ -272,41 +297,41 @@ func departUnsettled(h *harness) {
 	}
 	h.Equal(60, n+hot, "a partition lets all its marks go or none")
 	h.Positive(hot)
-	h.settle(s)
-	h.Equal(hot, h.depart(s, "user", today-50))
+	h.copyDirty(s)
+	h.Equal(hot, h.offload(s, "user", today-50))
 	h.Equal(users, h.active("", rollcall.MatchAny, today-50, today-50))
 	h.Equal([]string{"u0007"}, h.active("", rollcall.MatchEvery, today-50, today-49))
 }
 
-func recopied(h *harness) {
-	s := h.shelved()
+func markedDirty(h *harness) {
+	s := h.withArchive()
 	for i, u := range numbered("u", 30) {
 		h.mark(h.on(u, -50), h.on(u, -50-i))
 	}
-	h.settle(s)
+	h.copyDirty(s)
 	today := h.roll.Today()
 	h.NoError(h.engine.MarkDirty(h.ctx, "user", today-50))
 	h.NoError(h.engine.MarkDirty(h.ctx, "user", today-300))
 	h.NoError(h.engine.MarkDirty(h.ctx, "none", today-50))
 	month := rollcall.MonthOf(today - 50)
-	want := h.changed(7)
+	want := h.dirty(7)
 	h.Len(want, 30)
 	for _, m := range want {
 		h.Equal(month, m.Month)
 		h.NotZero(m.Days & rollcall.Bit(today-50))
 	}
 	h.restart()
-	h.Equal(want, h.changed(7))
+	h.Equal(want, h.dirty(7))
 	s.note("user", today-50, true)
 	_, left, err := h.engine.Offload(h.ctx, "user", today-50)
 	h.NoError(err)
 	h.False(left)
 	s.note("user", today-50, false)
-	h.settle(s)
-	h.Equal(30, h.depart(s, "user", today-50))
+	h.copyDirty(s)
+	h.Equal(30, h.offload(s, "user", today-50))
 }
 
-func changedMeanwhile(h *harness) {
+func dirtyMeanwhile(h *harness) {
 	users := numbered("u", 60)
 	for _, u := range users {
 		h.mark(h.on(u, 0), h.on(u, -1))
@@ -343,5 +368,5 @@ func changedMeanwhile(h *harness) {
 		}
 	}
 	h.GreaterOrEqual(met, 40)
-	h.Len(h.changed(9), 60)
+	h.Len(h.dirty(9), 60)
 }

@@ -4,11 +4,9 @@ import "github.com/rollcall/rollcall"
 
 // What is answered while the archive is away, or has marks of its own.
 
-func departAway(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(60))
-	today := h.roll.Today()
-	h.departAll(s, b.departing(today-59, today-30))
+func archiveAway(h *harness) {
+	s, b, today := h.withArchivedMarks(60)
+	h.offloadAll(s, b.daysBetween(today-59, today-30))
 	for range 2 {
 		s.goAway(true)
 		h.restart()
@@ -58,11 +56,9 @@ func departAway(h *harness) {
 	}
 }
 
-func departHotFigures(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(70))
-	today := h.roll.Today()
-	h.departAll(s, b.departing(today-69, today-35))
+func figuresStayHot(h *harness) {
+	s, b, today := h.withArchivedMarks(70)
+	h.offloadAll(s, b.daysBetween(today-69, today-35))
 	for range 2 {
 		before := s.questions()
 		for kind, r := range b {
@@ -78,20 +74,20 @@ func departHotFigures(h *harness) {
 	}
 }
 
-func unmarkDeparting(h *harness) {
+func unmarkWhileOffloaded(h *harness) {
 	today := h.roll.Today()
 	for _, leaves := range []bool{true, false} { // or it is only noted yet
-		s := h.shelved()
+		s := h.withArchive()
 		var marks []rollcall.Mark
 		for _, u := range numbered("u", 10) {
 			marks = append(marks, h.on(u, -50))
 		}
 		h.mark(append(marks, h.on("stays", -50))...)
-		h.settle(s)
+		h.copyDirty(s)
 		s.taken = func() {
 			s.note("user", today-50, true)
 			if leaves {
-				h.depart(s, "user", today-50)
+				h.offload(s, "user", today-50)
 			}
 		}
 		h.unmarked(10, append(marks, h.on("nobody", -50))...)
@@ -101,19 +97,19 @@ func unmarkDeparting(h *harness) {
 }
 
 func markArchived(h *harness) {
-	s := h.shelved()
+	s := h.withArchive()
 	today := h.roll.Today()
 	guest := rollcall.Mark{User: "alice", Kind: "guest", Day: today - 50}
 	h.mark(h.on("alice", -50), h.on("bob", -49), guest)
-	h.settle(s)
-	h.depart(s, "user", today-50)
+	h.copyDirty(s)
+	h.offload(s, "user", today-50)
 	h.restart() // nothing is known of what left
 	for range 2 {
 		marked, already, err := h.roll.ImportMarks(h.ctx, h.on("alice", -50), guest, h.on("bob", -49))
 		h.NoError(err)
 		h.Zero(marked)
 		h.Equal(3, already)
-		h.Empty(h.changed(10), "nothing came in that was not there")
+		h.Empty(h.dirty(10), "nothing came in that was not there")
 	}
 	marked, already, err := h.roll.ImportMarks(h.ctx, h.on("carol", -50), h.on("alice", -50))
 	h.NoError(err)
@@ -128,11 +124,11 @@ func markArchived(h *harness) {
 }
 
 func streakUnavailable(h *harness) {
-	s := h.shelved()
+	s := h.withArchive()
 	today := h.roll.Today()
 	h.mark(h.on("old", -50), h.on("old", -1), h.on("old", 0), h.on("young", 0), h.on("away", -50))
-	h.settle(s)
-	h.depart(s, "user", today-50)
+	h.copyDirty(s)
+	h.offload(s, "user", today-50)
 	hot := rollcall.DayRange{From: today - 10, To: today}
 	for _, away := range []bool{true, false} {
 		s.goAway(away)
@@ -161,11 +157,9 @@ func streakUnavailable(h *harness) {
 	}
 }
 
-func departStale(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(70))
-	today := h.roll.Today()
-	h.departAll(s, b.departing(today-69, today-35))
+func figuresGoStale(h *harness) {
+	s, b, today := h.withArchivedMarks(70)
+	h.offloadAll(s, b.daysBetween(today-69, today-35))
 	whole := rollcall.DayRange{From: today - 69, To: today}
 	all := rollcall.SeriesQuery{Range: whole, MAU: rollcall.MAU30}
 	before := b[""].series(all)
@@ -201,8 +195,7 @@ func departStale(h *harness) {
 		s.goAway(false)
 	}
 	late := rollcall.Mark{User: "late", Kind: "user", Day: today - 50}
-	h.mark(late)
-	b.add(late)
+	h.enter(b, late)
 	check(today - 50)
 	h.True(b.remove(late))
 	h.unmarked(1, late)

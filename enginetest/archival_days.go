@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-// departing is the kinds and days of a book that are between two days.
-func (b book) departing(from, to rollcall.Day) (out []rollcall.Mark) {
+// daysBetween is the kinds and days of a book that are between two days.
+func (b book) daysBetween(from, to rollcall.Day) (out []rollcall.Mark) {
 	for _, kind := range slices.Sorted(maps.Keys(b)) {
 		for _, d := range slices.Sorted(keys(b[kind])) {
 			if kind != "" && from <= d && d <= to {
@@ -23,10 +23,23 @@ func (b book) departing(from, to rollcall.Day) (out []rollcall.Mark) {
 	return out
 }
 
-func (h *harness) departAll(s *memoryArchive, days []rollcall.Mark) {
-	h.settle(s)
+// withArchivedMarks begins again with an archive and marks of some days up to today. It
+// returns the archive, the same marks in the plainest form, and today.
+func (h *harness) withArchivedMarks(days int) (*memoryArchive, book, rollcall.Day) {
+	s := h.withArchive()
+	return s, book(h.populate(days)), h.roll.Today()
+}
+
+// enter marks a day on the engine and in the book.
+func (h *harness) enter(b book, m rollcall.Mark) {
+	h.mark(m)
+	b.add(m)
+}
+
+func (h *harness) offloadAll(s *memoryArchive, days []rollcall.Mark) {
+	h.copyDirty(s)
 	for _, d := range days {
-		h.depart(s, d.Kind, d.Day)
+		h.offload(s, d.Kind, d.Day)
 	}
 }
 
@@ -35,18 +48,16 @@ func (h *harness) about() rollcall.DayRange {
 	return rollcall.DayRange{From: h.roll.Today() - 75, To: h.roll.Today()}
 }
 
-func departFigures(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(70))
-	today := h.roll.Today()
+func offloadFigures(h *harness) {
+	s, b, today := h.withArchivedMarks(70)
 	h.asks(b, h.about())
-	h.departAll(s, b.departing(today-69, today-60)) // the first ones
+	h.offloadAll(s, b.daysBetween(today-69, today-60)) // the first ones
 	h.asks(b, h.about())
-	some := b.departing(today-50, today-10)
-	h.departAll(s, slices.DeleteFunc(some, func(m rollcall.Mark) bool { return m.Day%3 != 0 }))
+	some := b.daysBetween(today-50, today-10)
+	h.offloadAll(s, slices.DeleteFunc(some, func(m rollcall.Mark) bool { return m.Day%3 != 0 }))
 	h.asks(b, h.about())
 	h.asks(b, rollcall.DayRange{From: today - 55, To: today - 20})
-	h.departAll(s, b.departing(today-69, today)) // all, today as well
+	h.offloadAll(s, b.daysBetween(today-69, today)) // all, today as well
 	h.Empty(h.hotDays())
 	h.asks(b, h.about())
 	page := func(p rollcall.PageRequest) (rollcall.Page[string], error) {
@@ -59,37 +70,32 @@ func departFigures(h *harness) {
 	h.asks(b, h.about())
 }
 
-func departLate(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(40))
-	today := h.roll.Today()
-	h.departAll(s, b.departing(today-39, today-20))
+func offloadLate(h *harness) {
+	s, b, today := h.withArchivedMarks(40)
+	h.offloadAll(s, b.daysBetween(today-39, today-20))
 	h.asks(b, h.about())
 	for _, m := range []rollcall.Mark{
 		{User: "u1", Kind: "user", Day: today - 30},
 		{User: "late", Kind: "user", Day: today - 30},
 		{User: "u2", Kind: "guest", Day: today - 45}, // earlier than any
 	} {
-		h.mark(m)
-		b.add(m)
+		h.enter(b, m)
 	}
-	h.Len(h.changed(10), 3)
+	h.Len(h.dirty(10), 3)
 	h.asks(b, h.about())
 	h.restart()
 	h.asks(b, h.about())
-	h.settle(s)
+	h.copyDirty(s)
 	h.asks(b, h.about())
-	h.depart(s, "user", today-30)
+	h.offload(s, "user", today-30)
 	h.asks(b, h.about())
 	h.restart()
 	h.asks(b, h.about())
 }
 
-func departUnmark(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(40))
-	today := h.roll.Today()
-	h.departAll(s, b.departing(today-39, today-20))
+func offloadUnmark(h *harness) {
+	s, b, today := h.withArchivedMarks(40)
+	h.offloadAll(s, b.daysBetween(today-39, today-20))
 	h.asks(b, h.about())
 	var gone []rollcall.Mark
 	for i, m := range b["user"].marks("user") {
@@ -112,12 +118,12 @@ func departUnmark(h *harness) {
 	own.Kind = "" // the user's own
 	h.unmarked(1, own)
 	h.asks(b, h.about())
-	h.settle(s)
+	h.copyDirty(s)
 	h.asks(b, h.about())
 }
 
-func departFirst(h *harness) {
-	s := h.shelved()
+func offloadFirstDay(h *harness) {
+	s := h.withArchive()
 	today := h.roll.Today()
 	b := newBook("user", "guest")
 	for _, d := range []int{-60, -55, -40, -12, 0} {
@@ -128,7 +134,7 @@ func departFirst(h *harness) {
 	b.add(rollcall.Mark{User: "bob", Kind: "user", Day: today - 61})
 	b.add(rollcall.Mark{User: "bob", Kind: "user", Day: today - 1})
 	h.mark(append(b["user"].marks("user"), b["guest"].marks("guest")...)...)
-	h.departAll(s, b.departing(today-60, today-40))
+	h.offloadAll(s, b.daysBetween(today-60, today-40))
 	take := func(user, kind string, days ...int) {
 		var marks []rollcall.Mark
 		for _, d := range days {
@@ -145,8 +151,7 @@ func departFirst(h *harness) {
 	h.asks(b, h.about())
 	take("alice", "user", -55, -40)
 	early := rollcall.Mark{User: "alice", Kind: "user", Day: today - 62}
-	h.mark(early)
-	b.add(early)
+	h.enter(b, early)
 	take("alice", "guest", -60, -12, 0)
 	take("alice", "user", -62) // hot, and the archive has others
 	take("alice", "guest", -55, -40)
@@ -154,11 +159,9 @@ func departFirst(h *harness) {
 	h.asks(b, h.about())
 }
 
-func departErase(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(40))
-	today := h.roll.Today()
-	h.departAll(s, b.departing(today-39, today-20))
+func offloadErase(h *harness) {
+	s, b, today := h.withArchivedMarks(40)
+	h.offloadAll(s, b.daysBetween(today-39, today-20))
 	h.asks(b, h.about())
 	for _, user := range []string{"u1", "u2", "u3", "u4"} {
 		h.erase(user)
@@ -166,15 +169,12 @@ func departErase(h *harness) {
 	}
 	h.asks(b, h.about())
 	for i := range 200 { // some of them get numbers that were others'
-		m := rollcall.Mark{User: fmt.Sprint("new", i), Kind: "user", Day: today}
-		h.mark(m)
-		b.add(m)
+		h.enter(b, rollcall.Mark{User: fmt.Sprint("new", i), Kind: "user", Day: today})
 	}
 	again := rollcall.Mark{User: "u2", Kind: "guest", Day: today - 1}
-	h.mark(again)
-	b.add(again)
+	h.enter(b, again)
 	h.asks(b, h.about())
-	h.departAll(s, b.departing(today, today)) // with those who have others' numbers
+	h.offloadAll(s, b.daysBetween(today, today)) // with those who have others' numbers
 	h.asks(b, h.about())
 	h.restart()
 	h.asks(b, h.about())
@@ -188,33 +188,31 @@ func departErase(h *harness) {
 	h.asks(b, h.about())
 }
 
-func departRestart(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(40))
-	today := h.roll.Today()
+func offloadRestart(h *harness) {
+	s, b, today := h.withArchivedMarks(40)
 	check := func() {
 		h.restart()
 		h.asks(b, h.about())
 	}
-	copied := h.changed(20)
+	copied := h.dirty(20)
 	s.copy(copied)
 	check()
 	n, err := h.engine.ClearDirty(h.ctx, copied)
 	h.NoError(err)
 	h.Zero(n)
 	check()
-	h.Empty(h.changed(10))
-	for _, d := range b.departing(today-39, today-35) {
+	h.Empty(h.dirty(10))
+	for _, d := range b.daysBetween(today-39, today-35) {
 		s.note(d.Kind, d.Day, true)
 		h.restart()
-		h.depart(s, d.Kind, d.Day)
+		h.offload(s, d.Kind, d.Day)
 	}
 	check()
 	h.NoError(h.engine.Restore(h.ctx, s.listed()))
 	check()
-	h.readmit(s)
+	h.restoreAll(s)
 	check()
-	h.departAll(s, b.departing(today-39, today-1))
+	h.offloadAll(s, b.daysBetween(today-39, today-1))
 	check()
 	if store, ok := h.store.(Crasher); ok {
 		store.Crash()
@@ -224,10 +222,8 @@ func departRestart(h *harness) {
 	}
 }
 
-func readmitted(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(40))
-	today := h.roll.Today()
+func restoredDays(h *harness) {
+	s, b, today := h.withArchivedMarks(40)
 	active := func() rollcall.Page[string] {
 		page, err := h.roll.Active(h.ctx, rollcall.ActiveQuery{Range: h.about(), Page: rollcall.PageRequest{Limit: 20}})
 		h.NoError(err)
@@ -235,11 +231,11 @@ func readmitted(h *harness) {
 	}
 	hot, listed := h.hotDays(), active()
 	for range 2 {
-		h.departAll(s, b.departing(today-39, today-10))
+		h.offloadAll(s, b.daysBetween(today-39, today-10))
 		h.asks(b, h.about())
 		h.Equal(listed, active())
-		h.readmit(s)
-		h.Empty(h.changed(10), "what is read back is no change")
+		h.restoreAll(s)
+		h.Empty(h.dirty(10), "what is read back is no change")
 		h.Equal(hot, h.hotDays())
 		h.asks(b, h.about())
 		h.Equal(listed, active())
@@ -252,15 +248,15 @@ func readmitted(h *harness) {
 	h.True(b.remove(back))
 	h.unmarked(1, back)
 	h.asks(b, h.about())
-	h.settle(s)
-	h.departAll(s, b.departing(today-39, today-10))
+	h.copyDirty(s)
+	h.offloadAll(s, b.daysBetween(today-39, today-10))
 	h.asks(b, h.about())
 }
 
-// departRandom plays random histories on an engine and on plain sets.
-func departRandom(h *harness) {
+// offloadRandom plays random histories on an engine and on plain sets.
+func offloadRandom(h *harness) {
 	for seed := range testbudget.Rounds(h.outer, testbudget.Budget{Least: 1, Most: 3, Time: time.Second}) {
-		s := h.shelved()
+		s := h.withArchive()
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		b := newBook("user", "guest")
 		today := h.roll.Today()
@@ -273,8 +269,7 @@ func departRandom(h *harness) {
 			case what < 8:
 				for range 12 {
 					m := some()
-					h.mark(m)
-					b.add(m)
+					h.enter(b, m)
 				}
 			case what < 11:
 				m := some()
@@ -285,9 +280,9 @@ func departRandom(h *harness) {
 				h.unmarked(want, m)
 			case what < 16:
 				from := today - rollcall.Day(r.IntN(45))
-				h.departAll(s, b.departing(from, from+rollcall.Day(r.IntN(8))))
+				h.offloadAll(s, b.daysBetween(from, from+rollcall.Day(r.IntN(8))))
 			case what < 17:
-				h.readmit(s)
+				h.restoreAll(s)
 			case what < 18:
 				user := some().User
 				h.erase(user)
@@ -295,7 +290,7 @@ func departRandom(h *harness) {
 			case what < 19:
 				h.restart()
 			default:
-				h.settle(s)
+				h.copyDirty(s)
 			}
 			if step%10 == 9 {
 				h.asks(b, rollcall.DayRange{From: today - 50, To: today})
@@ -304,8 +299,8 @@ func departRandom(h *harness) {
 	}
 }
 
-// departZones marks by instants in zones, and compares with their civil dates.
-func departZones(h *harness) {
+// offloadZones marks by instants in zones, and compares with their civil dates.
+func offloadZones(h *harness) {
 	for _, name := range []string{"Asia/Shanghai", "America/New_York"} {
 		zone := h.zone(name)
 		s := newMemoryArchive()
@@ -325,38 +320,37 @@ func departZones(h *harness) {
 		h.mark(marks...)
 		today := h.roll.Today()
 		h.asks(b, rollcall.DayRange{From: today - 65, To: today})
-		h.departAll(s, b.departing(today-65, today-20))
+		h.offloadAll(s, b.daysBetween(today-65, today-20))
 		h.asks(b, rollcall.DayRange{From: today - 65, To: today})
 		h.restart()
 		h.clock.Set(h.roll.DayStart(today + 1))
 		h.login("u1")
 		b.add(rollcall.Mark{User: "u1", Kind: "user", Day: today + 1})
-		h.departAll(s, b.departing(today-65, today))
+		h.offloadAll(s, b.daysBetween(today-65, today))
 		h.asks(b, rollcall.DayRange{From: today - 64, To: today + 1})
 	}
 }
 
-// departFirstMeanwhile takes back the first mark of a user, and has the next one
+// offloadFirstDayMeanwhile takes back the first mark of a user, and has the next one
 // taken back or leave while the archive says what it has.
-func departFirstMeanwhile(h *harness) {
+func offloadFirstDayMeanwhile(h *harness) {
 	for _, leaves := range []bool{false, true} {
-		s := h.shelved()
+		s := h.withArchive()
 		today := h.roll.Today()
 		b := newBook("user")
 		first, next := rollcall.Mark{User: "alice", Kind: "user", Day: today - 60}, rollcall.Mark{User: "alice", Kind: "user", Day: today - 50}
 		for _, m := range []rollcall.Mark{first, next, {User: "alice", Kind: "user", Day: today - 3}, {User: "bob", Kind: "user", Day: today - 50}} {
-			h.mark(m)
-			b.add(m)
+			h.enter(b, m)
 		}
-		h.departAll(s, b.departing(today-60, today-60))
+		h.offloadAll(s, b.daysBetween(today-60, today-60))
 		if !leaves {
-			h.departAll(s, b.departing(today-50, today-50))
+			h.offloadAll(s, b.daysBetween(today-50, today-50))
 		}
 		h.asks(b, h.about())
-		h.settle(s)
+		h.copyDirty(s)
 		s.between = func() {
 			if leaves {
-				h.depart(s, "user", today-50)
+				h.offload(s, "user", today-50)
 				return
 			}
 			n, err := h.roll.Unmark(h.ctx, true, next)
@@ -372,37 +366,30 @@ func departFirstMeanwhile(h *harness) {
 	}
 }
 
-func departCopied(h *harness) {
-	s := h.shelved()
-	b := book(h.populate(40))
-	today := h.roll.Today()
-	h.departAll(s, b.departing(today-39, today-30))
+func offloadCopied(h *harness) {
+	s, b, today := h.withArchivedMarks(40)
+	h.offloadAll(s, b.daysBetween(today-39, today-30))
 	late := rollcall.Mark{User: "late", Kind: "user", Day: today - 35}
-	h.mark(late)
-	b.add(late)
-	h.settle(s) // and the run ends here
+	h.enter(b, late)
+	h.copyDirty(s) // and the run ends here
 	h.asks(b, h.about())
 	h.unmarked(1, late)
 	h.True(b.remove(late))
 	h.asks(b, h.about())
 	other := rollcall.Mark{User: "late", Kind: "user", Day: today - 20}
-	h.mark(other)
-	b.add(other)
-	h.departAll(s, b.departing(today-20, today-20))
+	h.enter(b, other)
+	h.offloadAll(s, b.daysBetween(today-20, today-20))
 	h.asks(b, h.about())
 
 	gone := rollcall.Mark{User: "gone", Kind: "user", Day: today - 36}
-	h.mark(gone)
-	b.add(gone)
-	h.settle(s)
+	h.enter(b, gone)
+	h.copyDirty(s)
 	h.asks(b, h.about())
 	h.erase("gone")
 	b.erase("gone")
 	for i := range 200 {
-		m := rollcall.Mark{User: fmt.Sprint("new", i), Kind: "user", Day: today - 19}
-		h.mark(m)
-		b.add(m)
+		h.enter(b, rollcall.Mark{User: fmt.Sprint("new", i), Kind: "user", Day: today - 19})
 	}
-	h.departAll(s, b.departing(today-19, today-19))
+	h.offloadAll(s, b.daysBetween(today-19, today-19))
 	h.asks(b, h.about())
 }

@@ -15,22 +15,22 @@ import (
 
 // memoryArchive is an archive in memory, in the plainest form.
 type memoryArchive struct {
-	mu       sync.Mutex
-	rows     map[rollcall.MonthMap]uint32 // by a map without its days
-	departed map[rollcall.Mark]rollcall.OffloadedDay
-	away     bool
-	asked    int    // how often a question came, answered or not
-	between  func() // called once, when a user's maps have been found and not told yet
-	taken    func() // called once, when marks have been taken back
+	mu        sync.Mutex
+	rows      map[rollcall.MonthMap]uint32 // by a map without its days
+	offloaded map[rollcall.Mark]rollcall.OffloadedDay
+	away      bool
+	asked     int    // how often a question came, answered or not
+	between   func() // called once, when a user's maps have been found and not told yet
+	taken     func() // called once, when marks have been taken back
 }
 
 var _ rollcall.Archive = (*memoryArchive)(nil)
 
 func newMemoryArchive() *memoryArchive {
-	return &memoryArchive{rows: make(map[rollcall.MonthMap]uint32), departed: make(map[rollcall.Mark]rollcall.OffloadedDay)}
+	return &memoryArchive{rows: make(map[rollcall.MonthMap]uint32), offloaded: make(map[rollcall.Mark]rollcall.OffloadedDay)}
 }
 
-var errAway = errors.New("the shelf is away")
+var errAway = errors.New("the archive is away")
 
 // ask begins a question. The caller unlocks.
 func (s *memoryArchive) ask() error {
@@ -60,7 +60,7 @@ func (s *memoryArchive) OffloadedDays(context.Context) ([]rollcall.OffloadedDay,
 	if err := s.ask(); err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Values(s.departed), func(a, b rollcall.OffloadedDay) int {
+	return slices.SortedFunc(maps.Values(s.offloaded), func(a, b rollcall.OffloadedDay) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.Day, b.Day))
 	}), nil
 }
@@ -157,7 +157,7 @@ func (s *memoryArchive) EraseUser(_ context.Context, user string) error {
 }
 
 func (s *memoryArchive) left(kind string, day rollcall.Day) bool {
-	_, left := s.departed[rollcall.Mark{Kind: kind, Day: day}]
+	_, left := s.offloaded[rollcall.Mark{Kind: kind, Day: day}]
 	return left
 }
 
@@ -169,7 +169,7 @@ func (s *memoryArchive) put(r rollcall.MonthMap, days uint32) {
 	}
 }
 
-// copy takes maps in: of days that have not departed as they are, of others what
+// copy takes maps in: of days that are not offloaded as they are, of others what
 // is added.
 func (s *memoryArchive) copy(some []rollcall.MonthMap) {
 	s.mu.Lock()
@@ -192,7 +192,7 @@ func (s *memoryArchive) note(kind string, day rollcall.Day, left bool) {
 	defer s.mu.Unlock()
 	key := rollcall.Mark{Kind: kind, Day: day}
 	if !left {
-		delete(s.departed, key)
+		delete(s.offloaded, key)
 		return
 	}
 	users := 0
@@ -201,10 +201,10 @@ func (s *memoryArchive) note(kind string, day rollcall.Day, left bool) {
 			users += bits.OnesCount32(days & rollcall.Bit(day))
 		}
 	}
-	s.departed[key] = rollcall.OffloadedDay{Kind: kind, Day: day, Users: users, At: start(), Run: 1}
+	s.offloaded[key] = rollcall.OffloadedDay{Kind: kind, Day: day, Users: users, At: start(), Run: 1}
 }
 
-// listed returns the maps of departed days.
+// listed returns the maps of offloaded days.
 func (s *memoryArchive) listed() (found []rollcall.MonthMap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

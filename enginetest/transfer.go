@@ -31,7 +31,7 @@ func RunTransfer(t *testing.T, from, to Opener) {
 		{"a user of whom something is known is refused, and nothing changed", moveRefused},
 		{"a session that is known or has ended is not entered", moveKnownSession},
 		{"a user whom others name as friend can be entered", moveNamed},
-		{"empty dossiers are passed over", moveEmpty},
+		{"empty snapshots are passed over", moveEmpty},
 		{"a kind too many is refused", moveKinds},
 		{"what breaks a rule is refused", moveInvalid},
 		{"numbers that were used before remember nothing", moveIntoUsed},
@@ -77,8 +77,8 @@ type moving struct {
 	from, to *harness
 }
 
-// dossiers exports everything.
-func (x *moving) dossiers() []rollcall.UserSnapshot {
+// snapshots exports everything.
+func (x *moving) snapshots() []rollcall.UserSnapshot {
 	var out []rollcall.UserSnapshot
 	x.NoError(x.from.roll.Export(x.ctx, func(d rollcall.UserSnapshot) error {
 		out = append(out, d)
@@ -89,7 +89,7 @@ func (x *moving) dossiers() []rollcall.UserSnapshot {
 
 // move exports everything and imports it.
 func (x *moving) move() {
-	for some := range slices.Chunk(x.dossiers(), 100) {
+	for some := range slices.Chunk(x.snapshots(), 100) {
 		x.NoError(x.to.roll.Import(x.ctx, some...))
 	}
 }
@@ -242,7 +242,7 @@ func moveAll(x *moving) {
 	x.move()
 	x.same(before, x.to.ask(users, logins))
 	x.same(before, x.from.ask(users, logins))
-	for _, d := range x.dossiers() {
+	for _, d := range x.snapshots() {
 		x.NotContains([]string{"erased", "removed", "nobody", "only named"}, d.User)
 	}
 }
@@ -252,7 +252,7 @@ func moveAll(x *moving) {
 func moveAround(x *moving) {
 	x.cast()
 	x.move()
-	x.ElementsMatch(x.dossiers(), (&moving{harness: x.to, from: x.to}).dossiers())
+	x.ElementsMatch(x.snapshots(), (&moving{harness: x.to, from: x.to}).snapshots())
 }
 
 func moveAndRestart(x *moving) {
@@ -307,9 +307,9 @@ func movePassed(x *moving) {
 	s, long := x.login("alice"), x.login("bob")
 	x.advance(time.Minute)
 	x.touch(long)
-	dossiers := x.dossiers()
+	snapshots := x.snapshots()
 	x.advance(rollcall.DefaultIdleTimeout - time.Minute)
-	x.NoError(x.to.roll.Import(x.ctx, dossiers...))
+	x.NoError(x.to.roll.Import(x.ctx, snapshots...))
 	x.to.ended(rollcall.CauseExpired, s)
 	x.to.alive(long)
 	got, err := x.to.roll.Session(x.ctx, s.Session.ID)
@@ -347,7 +347,7 @@ func movePutOff(x *moving) {
 }
 
 func moveArchived(x *moving) {
-	s := x.from.shelved()
+	s := x.from.withArchive()
 	b := book(x.from.populate(40))
 	today := x.from.roll.Today()
 	for _, day := range []rollcall.Day{today - 30, today - 25} {
@@ -355,8 +355,8 @@ func moveArchived(x *moving) {
 		x.from.mark(m)
 		b.add(m)
 	}
-	x.from.departAll(s, b.departing(today-39, today-10))
-	for _, d := range x.dossiers() {
+	x.from.offloadAll(s, b.daysBetween(today-39, today-10))
+	for _, d := range x.snapshots() {
 		x.False(d.Archived)
 	}
 	x.move()

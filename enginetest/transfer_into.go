@@ -45,11 +45,11 @@ func moveCrowd(x *moving) {
 		x.befriend(users[i], users[(i+1)%len(users)], users[(i+700)%len(users)])
 		x.mark(x.on(users[i], -i%20-1))
 	}
-	dossiers := x.dossiers()
-	x.Len(dossiers, len(users))
+	snapshots := x.snapshots()
+	x.Len(snapshots, len(users))
 	// In another order they come with logins and beats older than those there.
-	slices.SortFunc(dossiers, func(a, b rollcall.UserSnapshot) int { return compareText(reversed(a.User), reversed(b.User)) })
-	for some := range slices.Chunk(dossiers, 90) {
+	slices.SortFunc(snapshots, func(a, b rollcall.UserSnapshot) int { return compareText(reversed(a.User), reversed(b.User)) })
+	for some := range slices.Chunk(snapshots, 90) {
 		x.NoError(x.to.roll.Import(x.ctx, some...))
 	}
 	check := func() {
@@ -151,40 +151,40 @@ func moveAndLive(x *moving) {
 	x.Equal([]int{-30, -29, -4}, x.to.attended("past", ""), "a day has passed")
 }
 
-// only returns the dossiers of some users.
-func only(dossiers []rollcall.UserSnapshot, users ...string) []rollcall.UserSnapshot {
-	return slices.DeleteFunc(slices.Clone(dossiers), func(d rollcall.UserSnapshot) bool { return !slices.Contains(users, d.User) })
+// only returns the snapshots of some users.
+func only(snapshots []rollcall.UserSnapshot, users ...string) []rollcall.UserSnapshot {
+	return slices.DeleteFunc(slices.Clone(snapshots), func(d rollcall.UserSnapshot) bool { return !slices.Contains(users, d.User) })
 }
 
 func moveRefused(x *moving) {
 	x.cast()
-	dossiers := x.dossiers()
+	snapshots := x.snapshots()
 	for name, know := range map[string]func(h *harness, user string){
 		"a beat":     func(h *harness, user string) { h.beat(user) },
 		"a login":    func(h *harness, user string) { h.login(user) },
 		"a record":   func(h *harness, user string) { h.put(user, rollcall.UserPatch{Name: ptr("x")}) },
 		"a friend":   func(h *harness, user string) { h.befriend(user, "someone") },
 		"a mark":     func(h *harness, user string) { h.mark(h.on(user, -2)) },
-		"the import": func(h *harness, user string) { h.NoError(h.roll.Import(h.ctx, only(dossiers, user)...)) },
+		"the import": func(h *harness, user string) { h.NoError(h.roll.Import(h.ctx, only(snapshots, user)...)) },
 	} {
 		x.to.fresh(rollcall.Options{})
 		know(x.to, "carol")
 		before := x.to.ask([]string{"carol", "hidden", "only named"}, nil)
-		e := x.to.code(rollcall.CodeConflict, x.to.roll.Import(x.ctx, only(dossiers, "carol")...))
+		e := x.to.code(rollcall.CodeConflict, x.to.roll.Import(x.ctx, only(snapshots, "carol")...))
 		x.Contains(e.Error(), "carol", name)
 		x.same(before, x.to.ask([]string{"carol", "hidden", "only named"}, nil))
 	}
 	x.to.fresh(rollcall.Options{})
 	x.to.ban("stranger", time.Minute)
-	x.to.code(rollcall.CodeConflict, x.to.roll.Import(x.ctx, only(dossiers, "stranger")...))
-	twice := append(only(dossiers, "past"), only(dossiers, "past")...)
+	x.to.code(rollcall.CodeConflict, x.to.roll.Import(x.ctx, only(snapshots, "stranger")...))
+	twice := append(only(snapshots, "past"), only(snapshots, "past")...)
 	x.to.code(rollcall.CodeConflict, x.to.roll.Import(x.ctx, twice...))
 }
 
 func moveKnownSession(x *moving) {
 	s := x.login("alice")
-	dossiers := only(x.dossiers(), "alice")
-	x.NoError(x.to.roll.Import(x.ctx, dossiers...))
+	snapshots := only(x.snapshots(), "alice")
+	x.NoError(x.to.roll.Import(x.ctx, snapshots...))
 	x.to.logout(s)
 	n, err := x.to.roll.ClearPresence(x.ctx, 0)
 	x.NoError(err)
@@ -194,7 +194,7 @@ func moveKnownSession(x *moving) {
 	x.NoError(err)
 	_, err = x.to.roll.Unmark(x.ctx, true, x.to.on("alice", 0))
 	x.NoError(err)
-	x.to.code(rollcall.CodeConflict, x.to.roll.Import(x.ctx, dossiers...))
+	x.to.code(rollcall.CodeConflict, x.to.roll.Import(x.ctx, snapshots...))
 	x.to.ended(rollcall.CauseLogout, s)
 	x.Zero(x.to.status("alice").LastSeen)
 }
@@ -202,7 +202,7 @@ func moveKnownSession(x *moving) {
 func moveNamed(x *moving) {
 	x.cast()
 	x.to.befriend("fan", "carol", "hidden")
-	x.NoError(x.to.roll.Import(x.ctx, only(x.dossiers(), "carol", "hidden", "dave")...))
+	x.NoError(x.to.roll.Import(x.ctx, only(x.snapshots(), "carol", "hidden", "dave")...))
 	x.Equal([]string{"carol", "hidden"}, x.to.friends("fan"))
 	x.Equal(x.from.friendPage("carol"), x.to.friendPage("carol"))
 }
@@ -212,7 +212,7 @@ func moveEmpty(x *moving) {
 	x.NoError(x.to.roll.Import(x.ctx, rollcall.UserSnapshot{User: "alice"}, rollcall.UserSnapshot{}, rollcall.UserSnapshot{User: "bob"}))
 	x.NoError(x.to.roll.Import(x.ctx))
 	x.Equal(1, x.to.known())
-	x.Empty(x.dossiers())
+	x.Empty(x.snapshots())
 }
 
 func moveKinds(x *moving) {
@@ -227,7 +227,7 @@ func moveKinds(x *moving) {
 
 func moveInvalid(x *moving) {
 	x.cast()
-	whole := only(x.dossiers(), "carol")[0]
+	whole := only(x.snapshots(), "carol")[0]
 	x.NotEmpty(whole.Sessions)
 	x.NotEmpty(whole.Ended)
 	for field, spoil := range map[string]func(d *rollcall.UserSnapshot){
@@ -263,7 +263,7 @@ func moveInvalid(x *moving) {
 		d.Days = map[string][]rollcall.Day{"user": d.Days["user"]}
 		spoil(&d)
 		e := x.to.code(rollcall.CodeInvalidArgument, x.to.roll.Import(x.ctx, rollcall.UserSnapshot{User: "first", LastSeen: start()}, d))
-		x.Equal("dossiers[1]."+field, e.Field, e.Detail)
+		x.Equal("snapshots[1]."+field, e.Field, e.Detail)
 	}
 	x.Zero(x.to.known(), "nothing was entered before the fault was found")
 	x.to.code(rollcall.CodeInvalidArgument, x.to.roll.Import(x.ctx, make([]rollcall.UserSnapshot, rollcall.MaxSnapshots+1)...))
@@ -284,8 +284,8 @@ func moveIntoUsed(x *moving) {
 	for i := range 300 {
 		x.to.erase(fmt.Sprintf("old%d", i))
 	}
-	dossiers := x.dossiers()
-	for some := range slices.Chunk(dossiers, 3) {
+	snapshots := x.snapshots()
+	for some := range slices.Chunk(snapshots, 3) {
 		x.NoError(x.to.roll.Import(x.ctx, some...))
 	}
 	check := func() {

@@ -79,16 +79,16 @@ func moveBanned(x *moving) {
 	h := x.to
 	h.ban("mallory", time.Hour)
 	moved := h.keptSession("mallory", time.Minute, h.now().Add(29*time.Minute))
-	dossier := rollcall.UserSnapshot{User: "mallory", Sessions: []rollcall.SessionSnapshot{moved}}
-	h.code(rollcall.CodeConflict, h.roll.Import(h.ctx, dossier))
+	snapshot := rollcall.UserSnapshot{User: "mallory", Sessions: []rollcall.SessionSnapshot{moved}}
+	h.code(rollcall.CodeConflict, h.roll.Import(h.ctx, snapshot))
 	_, err := h.roll.Touch(h.ctx, rollcall.SessionRef{ID: moved.ID})
 	h.code(rollcall.CodeUnauthenticated, err)
 
-	dossier.Bans = []rollcall.BanSnapshot{{Ban: rollcall.Ban{User: "mallory", At: h.now(), Until: h.now().Add(time.Hour)}}}
-	e := h.code(rollcall.CodeInvalidArgument, h.roll.Import(h.ctx, dossier))
-	h.Equal("dossiers[0].sessions", e.Field)
+	snapshot.Bans = []rollcall.BanSnapshot{{Ban: rollcall.Ban{User: "mallory", At: h.now(), Until: h.now().Add(time.Hour)}}}
+	e := h.code(rollcall.CodeInvalidArgument, h.roll.Import(h.ctx, snapshot))
+	h.Equal("snapshots[0].sessions", e.Field)
 
-	dossier.Bans = nil
+	snapshot.Bans = nil
 	h.advance(time.Hour)
-	h.NoError(h.roll.Import(h.ctx, dossier), "the ban is over")
+	h.NoError(h.roll.Import(h.ctx, snapshot), "the ban is over")
 }

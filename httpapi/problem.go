@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -203,5 +204,20 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, conte
 	}
 	if err != nil { // the client has gone: there is nobody to tell
 		s.opts.Logger.LogAttrs(r.Context(), slog.LevelDebug, "answer not written", slog.Any("error", err))
+	}
+}
+
+func forbidden(format string, args ...any) error {
+	return &rollcall.Error{Code: rollcall.CodeForbidden, Detail: fmt.Sprintf(format, args...)}
+}
+
+func unauthenticated(detail string) error {
+	return &rollcall.Error{Code: rollcall.CodeUnauthenticated, Detail: detail}
+}
+
+func tooLarge(limit int64) error {
+	return &rollcall.Error{
+		Code: rollcall.CodeTooLarge, Field: "body",
+		Detail: fmt.Sprintf("the body is too large: the limit is %d bytes", limit),
 	}
 }

@@ -26,8 +26,7 @@ type offloadedDays struct {
 	moves      atomic.Uint64
 	offloading sync.RWMutex // held for writing while days leave or come back
 
-	list   enginekit.OffloadedDays // the archive's own list
-	months *coldcache.Months       // what was read back
+	months *coldcache.Months // what was read back
 }
 
 // inRange returns the noted days of some kinds in a range, in order.
@@ -74,13 +73,13 @@ func (e *Engine) offloadedIn(ctx context.Context, kinds []uint8, from, to int32)
 	if len(noted) == 0 {
 		return nil, nil
 	}
-	listed, err := e.offloaded.list.List(ctx, e.settings.Archive)
+	listed, err := e.settings.Archive.OffloadedDays(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	out, names := noted[:0], e.kinds.all()
 	for _, id := range noted {
-		if listed[enginekit.KindDay{Kind: names[id.kind], Day: rollcall.Day(id.day)}] {
+		if listed[rollcall.KindDay{Kind: names[id.kind], Day: rollcall.Day(id.day)}] {
 			out = append(out, id)
 		} else if err := e.clearOffloaded(id); err != nil {
 			return nil, err
@@ -96,7 +95,7 @@ func (e *Engine) clearOffloaded(id dayID) error {
 		return nil // days are moving now, and a later question comes here again
 	}
 	defer e.offloaded.offloading.RUnlock()
-	if !e.offloaded.list.Holds() || !e.offloaded.has(id) {
+	if !e.settings.Archive.UpToDate() || !e.offloaded.has(id) {
 		return nil
 	}
 
@@ -181,32 +180,19 @@ func (e *Engine) readColdSets(ctx context.Context, kinds []uint8, from, to int32
 	return r, nil
 }
 
-func coldKey(kind string, m rollcall.Month) coldcache.Key {
-	return coldcache.Key{Kind: kind, Month: int32(m)}
-}
-
 // loadMonth returns a month from the cache, or has it read. If another question was reading
 // it and gave up, this one tries for itself.
 func (e *Engine) loadMonth(ctx context.Context, kind string, m monthID) (*coldcache.Month, error) {
-	for {
-		mine := false
-		month, err := e.offloaded.months.Load(coldKey(kind, m.month), func(into *coldcache.Month) error {
-			mine = true
-			return e.fillMonth(ctx, kind, m, into)
-		})
-		if err == nil {
-			return month, nil
-		}
-		if mine || ctx.Err() != nil || !enginekit.IsCutShort(err) { // else another question's time was up
-			return nil, enginekit.ArchiveUnavailable(ctx, err)
-		}
-	}
+	month, _, err := enginekit.LoadMonth(ctx, e.offloaded.months, kind, m.month, func(into *coldcache.Month) error {
+		return e.fillMonth(ctx, kind, m, into)
+	})
+	return month, err
 }
 
 // fillMonth reads all days of a month from the archive. Hot days are read too, as they may be
 // offloaded while the month is in the cache.
 func (e *Engine) fillMonth(ctx context.Context, kind string, m monthID, into *coldcache.Month) error {
-	err := e.settings.Archive.Each(ctx, kind, m.month, func(row rollcall.MonthMap) error {
+	return e.settings.Archive.Each(ctx, kind, m.month, func(row rollcall.MonthMap) error {
 		if err := ctx.Err(); err != nil {
 			return enginekit.CutShort(err)
 		}
@@ -222,10 +208,6 @@ func (e *Engine) fillMonth(ctx context.Context, kind string, m monthID, into *co
 		}
 		return nil
 	})
-	if err != nil && ctx.Err() != nil {
-		return enginekit.CutShort(ctx.Err())
-	}
-	return err
 }
 
 // dropColdMonths removes some months from the cache.
@@ -233,7 +215,7 @@ func (e *Engine) dropColdMonths(some map[monthID]bool) {
 	names := e.kinds.all()
 	stale := make(map[coldcache.Key]bool, len(some))
 	for m := range maps.Keys(some) {
-		stale[coldKey(names[m.kind], m.month)] = true
+		stale[enginekit.MonthKey(names[m.kind], m.month)] = true
 	}
 	e.offloaded.months.Forget(func(k coldcache.Key) bool { return !stale[k] })
 }

@@ -178,7 +178,7 @@ func (p *partition) dirtyFrom(out []rollcall.MonthMap, at *dirtyPlace, kind stri
 }
 
 // ClearDirty implements [rollcall.Archival].
-func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (unsettled int, err error) {
+func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (stillDirty int, err error) {
 	if err := e.writable(); err != nil {
 		return 0, err
 	}
@@ -200,11 +200,11 @@ func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (unse
 		if err = serr; err != nil {
 			break
 		}
-		unsettled += left
+		stillDirty += left
 		txs = append(txs, tx)
 	}
 	err = waitAll(txs, err)
-	return unsettled, err
+	return stillDirty, err
 }
 
 // clearDirty clears the maps that the archive has as they are now. It returns how many have

@@ -1,19 +1,14 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/dayset"
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
-
-var _ rollcall.Locator = (*Engine)(nil)
 
 // How a day leaves for the archive.
 //
@@ -48,7 +43,7 @@ var _ rollcall.Locator = (*Engine)(nil)
 // does not list the day any more (clearOffloaded).
 
 // HotDays implements [rollcall.Archival].
-func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
+func (e *Engine) HotDays(ctx context.Context) ([]rollcall.HotDay, error) {
 	if err := e.readable(); err != nil {
 		return nil, err
 	}
@@ -63,15 +58,11 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 		}
 		p.mu.RUnlock()
 	}
-	names := e.kinds.all()
-	out := make([]rollcall.OffloadedDay, 0, len(users))
+	names, named := e.kinds.all(), make(map[rollcall.KindDay]int, len(users))
 	for id, n := range users {
-		out = append(out, rollcall.OffloadedDay{Kind: names[id.kind], Day: rollcall.Day(id.day), Users: n})
+		named[rollcall.KindDay{Kind: names[id.kind], Day: rollcall.Day(id.day)}] = n
 	}
-	slices.SortFunc(out, func(a, b rollcall.OffloadedDay) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.Day, b.Day))
-	})
-	return out, nil
+	return enginekit.HotDays(named), nil
 }
 
 // MarkDirty implements [rollcall.Archival].
@@ -131,7 +122,7 @@ func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (us
 
 	// What was read back before may lack marks of the day. What is read from now on has all
 	// that leaves, as the archive has it.
-	e.offloaded.list.Outdate()
+	e.settings.Archive.Outdate()
 	e.dropColdMonths(map[monthID]bool{id.month(): true})
 
 	// Partition by partition; left is whether all could let the day go.
@@ -210,7 +201,7 @@ func (e *Engine) Restore(ctx context.Context, maps []rollcall.MonthMap) error {
 	defer release()
 	e.offloaded.offloading.Lock()
 	defer e.offloaded.offloading.Unlock()
-	e.offloaded.list.Outdate()
+	e.settings.Archive.Outdate()
 	var txs []*tx
 	for i, some := range e.markBatches(marks) {
 		if len(some.marks) == 0 {
@@ -235,8 +226,8 @@ func (e *Engine) Restore(ctx context.Context, maps []rollcall.MonthMap) error {
 	return err
 }
 
-// AllHot implements [rollcall.Locator].
-func (e *Engine) AllHot(_ context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
+// HasArchivedDays implements [rollcall.Archival].
+func (e *Engine) HasArchivedDays(_ context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
 	if err := e.readable(); err != nil {
 		return false, err
 	}
@@ -245,9 +236,9 @@ func (e *Engine) AllHot(_ context.Context, user, kind string, d rollcall.DayRang
 	defer p.mu.RUnlock()
 	n, ok := p.find(user)
 	if !ok || !p.days.hasArchived.Contains(n) {
-		return true, nil
+		return false, nil
 	}
-	return len(e.offloaded.inRange(e.kinds.of(kind), int32(d.From), int32(d.To))) == 0, nil
+	return len(e.offloaded.inRange(e.kinds.of(kind), int32(d.From), int32(d.To))) > 0, nil
 }
 
 // announcePartition is the partition whose transactions carry the events that are about no user.

@@ -91,23 +91,14 @@ func (s *seriesReader) count(ctx context.Context, r rollcall.DayRange, found, st
 	}
 
 	// With them it waits for a short time only.
-	away, err := enginekit.Patiently(ctx, func(ctx context.Context) error { return s.countAll(ctx, r) })
-	if err != nil || !away {
-		return err
-	}
-
-	// The archive is away.
-	for day, p := range fallback {
-		s.put(day, p)
-		s.out[day-int32(s.out[0].Day)].Stale = true
-	}
-	maps.Copy(fallback, found)
-	for _, rest := range enginekit.Gaps(r, 2, in(fallback)) {
-		if err := s.countAll(ctx, rest); err != nil {
-			return err
+	return enginekit.CountPatiently(ctx, s.e.settings.Archive, r, s.countAll, func() (known func(rollcall.Day) bool) {
+		for day, p := range fallback {
+			s.put(day, p)
+			s.out[day-int32(s.out[0].Day)].Stale = true
 		}
-	}
-	return nil
+		maps.Copy(fallback, found)
+		return in(fallback)
+	})
 }
 
 // countAll counts the figures of a range of days, and keeps those of days that are over.

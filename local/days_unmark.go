@@ -73,21 +73,21 @@ func (p *partition) unmarkAsking(ctx context.Context, now int64, s markBatch) (*
 
 // archivedDays asks the archive on which offloaded days a user of a kind was there.
 func (e *Engine) archivedDays(ctx context.Context, who userKind) ([]int32, error) {
-	days, err := e.offloadedIn(ctx, []uint8{who.kind}, int32(enginekit.FirstMonth.Day(1)), int32(enginekit.LastMonth.Day(31)))
+	days, err := e.offloadedIn(ctx, []uint8{who.kind}, int32(rollcall.FirstMonth.Day(1)), int32(rollcall.LastMonth.Day(31)))
 	if err != nil || len(days) == 0 {
 		return []int32{}, err
 	}
-	rows, err := e.settings.Archive.User(ctx, who.user, e.kinds.all()[who.kind], enginekit.FirstMonth, enginekit.LastMonth)
-	if err != nil {
-		return nil, enginekit.ArchiveUnavailable(ctx, err)
+	offloaded := func(d rollcall.KindDay) bool {
+		_, is := slices.BinarySearchFunc(days, dayID{who.kind, int32(d.Day)}, compareDays)
+		return is
 	}
-	out := []int32{}
-	for _, row := range rows {
-		for _, day := range row.Month.Days(row.Days) {
-			if _, left := slices.BinarySearchFunc(days, dayID{who.kind, int32(day)}, compareDays); left {
-				out = append(out, int32(day))
-			}
-		}
+	found, err := enginekit.ArchivedDays(ctx, e.settings.Archive, who.user, e.kinds.all()[who.kind], offloaded)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int32, len(found))
+	for i, d := range found {
+		out[i] = int32(d.Day)
 	}
 	return out, nil
 }
@@ -99,7 +99,7 @@ func (p *partition) unmark(now int64, s markBatch, known *archiveAnswer) (*tx, [
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
-	if asOf := p.eng.offloaded.moves.Load() + p.eng.offloaded.list.Version(); known.days == nil || asOf != known.asOf {
+	if asOf := p.eng.offloaded.moves.Load() + p.eng.settings.Archive.Version(); known.days == nil || asOf != known.asOf {
 		*known = archiveAnswer{make(map[userKind][]int32), asOf}
 	}
 
@@ -168,7 +168,7 @@ func (p *partition) unmarkArchived(tx *tx, asked []packedMark) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	p.eng.offloaded.list.Outdate()
+	p.eng.settings.Archive.Outdate()
 	p.eng.dropColdMonths(stale)
 	for _, id := range slices.Compact(days) {
 		if err := p.eng.figureCache.invalidate(tx.batch, id); err != nil {

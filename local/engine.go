@@ -11,12 +11,15 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/coldcache"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/recency"
 )
 
 // Engine is the embedded engine. It is safe for concurrent use; only one
 // process at a time can have its directory open.
 type Engine struct {
+	attendanceFigures
+
 	opts         Options
 	store        *store
 	parts        []*partition // by the low bits of the user's hash
@@ -35,8 +38,7 @@ type Engine struct {
 	offlineAfter time.Duration // silence after which users are announced offline
 	scratch      sync.Pool     // *beatScratch
 
-	ready       atomic.Bool // configured
-	closed      atomic.Bool
+	state       enginekit.State
 	lastTick    atomic.Int64  // time of the latest tick, ms
 	reserveUsed atomic.Bool   // what was heard before the disk was full has been flushed
 	closing     sync.RWMutex  // held for reading by upkeep, for writing by Close
@@ -74,6 +76,7 @@ func Open(dir string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{opts: o}
+	e.attendanceFigures.Days = engineDays{e}
 	st, err := openStore(dir, &e.opts, e.synced)
 	if err != nil {
 		return nil, err
@@ -195,7 +198,7 @@ func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 			p.announcements.place = recency.Place{Sec: max(p.announcements.place.Sec, line)}
 		}
 	}
-	e.ready.Store(true)
+	e.state.Ready.Store(true)
 
 	// An erasure that a crash cut short goes on before any command. If the store cannot
 	// be written, the first tick that can takes it up.
@@ -216,16 +219,7 @@ func aheadError(latest, now time.Time) error {
 }
 
 // readable returns an error unless the engine is open and configured.
-func (e *Engine) readable() error {
-	switch {
-	case e.closed.Load():
-		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
-	case !e.ready.Load():
-		return &rollcall.Error{Code: rollcall.CodeInternal, Detail: "the engine is not configured"}
-	default:
-		return nil
-	}
-}
+func (e *Engine) readable() error { return e.state.Err() }
 
 // enter begins every command that takes the time. The command is a sign of life.
 func (e *Engine) enter(now time.Time) (int64, error) {
@@ -283,7 +277,7 @@ func (e *Engine) runlockAll() {
 func (e *Engine) Close() error {
 	e.closing.Lock()
 	defer e.closing.Unlock()
-	if e.closed.Swap(true) {
+	if e.state.Closed.Swap(true) {
 		return nil
 	}
 

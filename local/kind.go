@@ -217,7 +217,7 @@ func (e *Engine) deleteKind(kind string) error {
 	b := e.store.newBatch()
 	err := b.Delete(kindKey(index), nil)
 	for _, p := range e.parts {
-		if e.settings.Archive != nil && p.days.hasDirtyKind(index) {
+		if e.settings.Archive.Configured() && p.days.hasDirtyKind(index) {
 			return errors.Join(b.Close(), &rollcall.Error{
 				Code: rollcall.CodeConflict, Field: "kind",
 				Detail: "marks of it were taken back, and the archive has not been told yet: run the archive first",

@@ -328,7 +328,7 @@ func (r *repair) prove(work string) error {
 	}
 	e.settings = rollcall.Settings{EventsCount: 1 << 40}
 	e.events.keep = e.settings.EventsCount
-	e.ready.Store(true)
+	e.state.Ready.Store(true)
 	for user := range r.erase {
 		if err == nil {
 			err = e.Erase(r.ctx, r.ro.Now, user, rollcall.BanKey{})

@@ -180,9 +180,9 @@ func TestADayLeavesOnceThoughTheAnswerIsLost(t *testing.T) {
 	require.Len(t, maps, 2)
 
 	client.lose.Store(1)
-	unsettled, err := e.ClearDirty(ctx, maps)
+	stillDirty, err := e.ClearDirty(ctx, maps)
 	require.NoError(t, err)
-	require.Zero(t, unsettled)
+	require.Zero(t, stillDirty)
 	client.lose.Store(1)
 	users, left, err := e.Offload(ctx, rollcall.DefaultKind, day)
 	require.NoError(t, err)

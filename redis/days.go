@@ -137,25 +137,22 @@ func (e *Engine) unmarkRest(ctx context.Context, at time.Time, u *unmarkBatch) e
 // archivedFirsts appends, for days_unmark.lua, the first days that the archive has of a
 // user, by kind and of all kinds. The marks that are being removed do not count.
 func (e *Engine) archivedFirsts(ctx context.Context, to []string, user string, but []rollcall.Mark) ([]string, error) {
-	offloaded, err := e.offloadedDays(ctx, true)
+	offloaded, err := e.settings.Archive.OffloadedDays(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := e.settings.Archive.User(ctx, user, "", enginekit.FirstMonth, enginekit.LastMonth)
+	days, err := enginekit.ArchivedDays(ctx, e.settings.Archive, user, "", func(d rollcall.KindDay) bool {
+		removed := slices.ContainsFunc(but, func(m rollcall.Mark) bool { return m.User == user && m.Day == d.Day && m.Kind == d.Kind })
+		return !removed && offloaded[d]
+	})
 	if err != nil {
-		return nil, enginekit.ArchiveUnavailable(ctx, err)
+		return nil, err
 	}
 	firsts := map[string]rollcall.Day{}
-	for _, row := range rows {
-		for _, day := range row.Month.Days(row.Days) {
-			gone := slices.ContainsFunc(but, func(m rollcall.Mark) bool { return m.User == user && m.Day == day && m.Kind == row.Kind })
-			if gone || !offloaded[enginekit.KindDay{Kind: row.Kind, Day: day}] {
-				continue
-			}
-			for _, kind := range []string{row.Kind, ""} {
-				if f, ok := firsts[kind]; !ok || day < f {
-					firsts[kind] = day
-				}
+	for _, d := range days {
+		for _, kind := range []string{d.Kind, ""} {
+			if f, ok := firsts[kind]; !ok || d.Day < f {
+				firsts[kind] = d.Day
 			}
 		}
 	}
@@ -214,7 +211,7 @@ func (e *Engine) Days(ctx context.Context, user, kind string, r rollcall.DayRang
 }
 
 // daysOfUser returns the days with a mark of a user that Redis holds, by kind.
-func (e *Engine) daysOfUser(ctx context.Context, user, kind string, r rollcall.DayRange) (out []enginekit.KindDay, err error) {
+func (e *Engine) daysOfUser(ctx context.Context, user, kind string, r rollcall.DayRange) (out []rollcall.KindDay, err error) {
 	for from := fmt.Sprint(int32(r.From)); from != ""; {
 		msg, err := e.one(ctx, 0, partCall(e.partOf(user), &e.scripts.daysOfUser, user, kind, from, fmt.Sprint(int32(r.To)), strconv.Itoa(daysOfUserStep)))
 		if err != nil {
@@ -230,7 +227,7 @@ func (e *Engine) daysOfUser(ctx context.Context, user, kind string, r rollcall.D
 			if err != nil {
 				return nil, damaged("the days of a user")
 			}
-			out = append(out, enginekit.KindDay{Kind: reply[i], Day: rollcall.Day(day)})
+			out = append(out, rollcall.KindDay{Kind: reply[i], Day: rollcall.Day(day)})
 		}
 	}
 	return out, nil

@@ -28,24 +28,9 @@ import (
 // coldCacheBytes is the memory that marks read back from the archive may take.
 const coldCacheBytes = 256 << 20
 
-// offloadedDays is what this server knows of offloaded days: the archive's list of them,
-// and months that were read back.
-type offloadedDays struct {
-	list   enginekit.OffloadedDays
-	months *coldcache.Months
-}
-
-// offloadedDays returns the archive's list of offloaded days; anew reads it again.
-func (e *Engine) offloadedDays(ctx context.Context, anew bool) (map[enginekit.KindDay]bool, error) {
-	if anew {
-		e.offloaded.list.Outdate()
-	}
-	return e.offloaded.list.List(ctx, e.settings.Archive)
-}
-
 // offloadNote is a partition's note that a day was offloaded from it.
 type offloadNote struct {
-	enginekit.KindDay
+	rollcall.KindDay
 	field, stamp string
 }
 
@@ -67,13 +52,13 @@ func readOffloadNotes(msg rueidis.RedisMessage) ([]offloadNote, error) {
 }
 
 // splitDay reads the name of a day's set.
-func splitDay(field string) (enginekit.KindDay, error) {
+func splitDay(field string) (rollcall.KindDay, error) {
 	i := strings.LastIndexByte(field, ':')
 	day, err := strconv.Atoi(field[i+1:])
 	if i < 0 || err != nil {
-		return enginekit.KindDay{}, damaged("the name of a day")
+		return rollcall.KindDay{}, damaged("the name of a day")
 	}
-	return enginekit.KindDay{Kind: field[:i], Day: rollcall.Day(day)}, nil
+	return rollcall.KindDay{Kind: field[:i], Day: rollcall.Day(day)}, nil
 }
 
 // mergeCold adds to the sets of a partition what the archive has of its offloaded days.
@@ -110,7 +95,7 @@ func (e *Engine) mergeCold(ctx context.Context, part int, d partDays) (again boo
 // splitOffloaded separates the days that the archive lists from those that were restored.
 func (e *Engine) splitOffloaded(ctx context.Context, all []offloadNote) (offloaded, back []offloadNote, err error) {
 	for _, anew := range []bool{false, true} {
-		listed, err := e.offloadedDays(ctx, anew)
+		listed, err := e.settings.Archive.OffloadedDays(ctx, anew)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -134,7 +119,7 @@ func (e *Engine) anyRestored(ctx context.Context, left []offloadNote) (bool, err
 	if len(left) == 0 {
 		return false, nil
 	}
-	listed, err := e.offloadedDays(ctx, true)
+	listed, err := e.settings.Archive.OffloadedDays(ctx, true)
 	if err != nil {
 		return false, err
 	}
@@ -161,7 +146,7 @@ func (e *Engine) clearOffloaded(ctx context.Context, part int, back []offloadNot
 
 // wrongArchive reports whether an offloaded day is the first day of some users, and Redis
 // has the mark of none of them.
-func (e *Engine) wrongArchive(ctx context.Context, part int, of enginekit.KindDay) (bool, error) {
+func (e *Engine) wrongArchive(ctx context.Context, part int, of rollcall.KindDay) (bool, error) {
 	messages, err := e.do(ctx, 0,
 		partCall(part, &e.scripts.daysRead, of.Kind, fmt.Sprint(int32(of.Day)), fmt.Sprint(int32(of.Day))),
 		plainCall(func() rueidis.Completed { return e.client.B().Get().Key(e.of(part, "first:"+of.Kind)).Build() }),
@@ -200,26 +185,22 @@ func firstOf(packed string, n uint32) (rollcall.Day, bool) {
 
 // readColdSets returns the month of a day as the archive has it, read after the partition's
 // last change of marks that may be there.
-func (e *Engine) readColdSets(ctx context.Context, of enginekit.KindDay, part int, archiveChange int64) (*coldcache.Month, error) {
+func (e *Engine) readColdSets(ctx context.Context, of rollcall.KindDay, part int, archiveChange int64) (*coldcache.Month, error) {
 	month := rollcall.MonthOf(of.Day)
-	k := coldcache.Key{Kind: of.Kind, Month: int32(month)}
 	for {
-		mine := false
-		m, err := e.offloaded.months.Load(k, func(m *coldcache.Month) error {
-			mine = true
+		m, mine, err := enginekit.LoadMonth(ctx, e.coldMonths, of.Kind, month, func(m *coldcache.Month) error {
 			return e.fillColdMonth(ctx, of.Kind, month, m)
 		})
 		switch {
-		case err != nil && (mine || ctx.Err() != nil || !enginekit.IsCutShort(err)): // else another question's time was up
-			return nil, err
 		case err != nil:
+			return nil, err
 		case m.AsOf[part] >= archiveChange:
 			return m, nil
 		case mine: // a failover took back what the question had seen
 			return nil, unavailable(errors.New("the partition is younger than it was"))
-		default:
-			e.offloaded.months.Forget(func(held coldcache.Key) bool { return held != k })
 		}
+		stale := enginekit.MonthKey(of.Kind, month)
+		e.coldMonths.Forget(func(held coldcache.Key) bool { return held != stale })
 	}
 }
 
@@ -252,7 +233,7 @@ func (e *Engine) fillColdMonth(ctx context.Context, kind string, month rollcall.
 		return flush()
 	})
 	if err != nil {
-		return enginekit.ArchiveUnavailable(ctx, err)
+		return err
 	}
 	return flush()
 }
@@ -317,8 +298,8 @@ func (e *Engine) numbersOf(ctx context.Context, of []rollcall.MonthMap) ([]int64
 	return out, nil
 }
 
-// AllHot implements [rollcall.Locator].
-func (e *Engine) AllHot(ctx context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
+// HasArchivedDays implements [rollcall.Archival].
+func (e *Engine) HasArchivedDays(ctx context.Context, user, kind string, d rollcall.DayRange) (bool, error) {
 	msg, err := e.one(ctx, 0, partCall(e.partOf(user), &e.scripts.archiveHasDays, user, kind, fmt.Sprint(int32(d.From)), fmt.Sprint(int32(d.To))))
 	if err != nil {
 		return false, err

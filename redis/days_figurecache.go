@@ -129,23 +129,18 @@ func (e *Engine) countUncached(ctx context.Context, q *rollcall.SeriesQuery, r r
 		return e.countAndCache(ctx, q, r, today, out)
 	}
 	fallback := slices.Clone(out)
-	silent, err := enginekit.Patiently(ctx, func(ctx context.Context) error { return e.countAndCache(ctx, q, r, today, out) })
-	if err != nil || !silent {
-		return err
+	count := func(ctx context.Context, some rollcall.DayRange) error {
+		return e.countAndCache(ctx, q, some, today, out)
 	}
-
-	copy(out, fallback)
-	for i := range of {
-		if of[i] == cachedStale {
-			of[i] = cachedAll
+	return enginekit.CountPatiently(ctx, e.settings.Archive, r, count, func() (known func(rollcall.Day) bool) {
+		copy(out, fallback)
+		for i := range of {
+			if of[i] == cachedStale {
+				of[i] = cachedAll
+			}
 		}
-	}
-	for _, rest := range enginekit.Gaps(r, 2, cachedFrom(r.From, of)) {
-		if err := e.countAndCache(ctx, q, rest, today, out); err != nil {
-			return err
-		}
-	}
-	return nil
+		return cachedFrom(r.From, of)
+	})
 }
 
 // countAndCache counts the figures of a range of days from their sets, and caches those of

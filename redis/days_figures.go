@@ -168,35 +168,13 @@ func (e *Engine) newcomers(ctx context.Context, kind string, from, to int64) ([]
 	return out, nil
 }
 
+// attendanceFigures are the methods of the engine that answer questions over days.
+type attendanceFigures = enginekit.Figures
+
 // engineDays are the engine's days as figures need them.
 type engineDays struct{ e *Engine }
 
 var _ enginekit.Days = engineDays{}
-
-// Retention implements [rollcall.Attendance].
-func (e *Engine) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
-	return enginekit.Retention(ctx, engineDays{e}, q)
-}
-
-// Lifecycle implements [rollcall.Attendance].
-func (e *Engine) Lifecycle(ctx context.Context, q rollcall.LifecycleQuery) ([]rollcall.LifecycleRow, error) {
-	return enginekit.Lifecycle(ctx, engineDays{e}, q)
-}
-
-// ActiveDays implements [rollcall.Attendance].
-func (e *Engine) ActiveDays(ctx context.Context, r rollcall.DayRange, kind string) ([]int, error) {
-	return enginekit.ActiveDays(ctx, engineDays{e}, r, kind)
-}
-
-// Streaks implements [rollcall.Attendance].
-func (e *Engine) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
-	return enginekit.Streaks(ctx, engineDays{e}, q)
-}
-
-// Active implements [rollcall.Attendance].
-func (e *Engine) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.Page[string], error) {
-	return enginekit.Active(ctx, engineDays{e}, q)
-}
 
 // Zone implements [enginekit.Days].
 func (d engineDays) Zone() *time.Location { return d.e.zone() }

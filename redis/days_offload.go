@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,8 +42,6 @@ import (
 // | 2 | cached figures, which a change of a mark makes stale as always |
 // | 3 | days that are listed and still here. Questions unite both; the next run offloads them |
 // | a part of 4 | the day in some partitions, a note in the others. The next run offloads the rest |
-
-var _ rollcall.Locator = (*Engine)(nil)
 
 // dirtyPlace is where a walk over the dirty maps stands: they come by partition, kind and
 // month, then number.
@@ -244,7 +241,7 @@ func (e *Engine) ClearDirty(ctx context.Context, all []rollcall.MonthMap) (int, 
 }
 
 // HotDays implements [rollcall.Archival].
-func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
+func (e *Engine) HotDays(ctx context.Context) ([]rollcall.HotDay, error) {
 	type inPart struct {
 		part  int
 		field string
@@ -261,7 +258,7 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts := make(map[enginekit.KindDay]int)
+	counts := make(map[rollcall.KindDay]int)
 	for at, n := range found {
 		of, err := splitDay(at.field)
 		if err != nil {
@@ -269,12 +266,7 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.OffloadedDay, error) {
 		}
 		counts[of] += n
 	}
-	order := slices.SortedFunc(maps.Keys(counts), enginekit.KindDay.Compare)
-	out := make([]rollcall.OffloadedDay, len(order))
-	for i, k := range order {
-		out[i] = rollcall.OffloadedDay{Kind: k.Kind, Day: k.Day, Users: counts[k]}
-	}
-	return out, nil
+	return enginekit.HotDays(counts), nil
 }
 
 // MarkDirty implements [rollcall.Archival].
@@ -286,7 +278,7 @@ func (e *Engine) MarkDirty(ctx context.Context, kind string, day rollcall.Day) e
 // Offload implements [rollcall.Archival].
 func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (int, bool, error) {
 	messages, err := e.inAllParts(ctx, 0, &e.scripts.archiveOffload, kind, fmt.Sprint(int32(day)), fmt.Sprint(int32(rollcall.MonthOf(day))))
-	e.offloaded.list.Outdate()
+	e.settings.Archive.Outdate()
 	users, left := 0, err == nil
 	for _, msg := range messages {
 		n, wrong := msg.AsInt64()
@@ -325,7 +317,7 @@ func (e *Engine) Restore(ctx context.Context, all []rollcall.MonthMap) error {
 			calls = append(calls, partCall(p, &e.scripts.archiveRestore, some...))
 		}
 	}
-	defer e.offloaded.list.Outdate()
+	defer e.settings.Archive.Outdate()
 	if e.opts.Wait == 0 {
 		_, err := e.do(ctx, 0, calls...)
 		return err

@@ -14,11 +14,14 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/coldcache"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Engine is the distributed engine. It keeps nothing that another server on the
 // same Redis would have to know.
 type Engine struct {
+	attendanceFigures
+
 	opts          Options
 	client        rueidis.Client
 	scripts       *scripts
@@ -36,7 +39,7 @@ type Engine struct {
 	tails         tails
 	beats         beats
 
-	offloaded  offloadedDays
+	coldMonths *coldcache.Months // what was read back from the archive
 	snapshot   monthSnapshot
 	unfinished unfinishedErasures
 	news       news
@@ -51,8 +54,7 @@ type Engine struct {
 	workSlot           chan struct{} // has an element while scripts work off what is due
 	dueSeen            atomic.Int64  // when more was due than a script ends, as time since flow.start
 
-	ready    atomic.Bool
-	closed   atomic.Bool
+	state    enginekit.State
 	lifetime context.Context // ends with Close
 	end      context.CancelFunc
 	stop     <-chan struct{} // of lifetime
@@ -80,6 +82,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1)}
+	e.attendanceFigures.Days = engineDays{e}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err
 	}
@@ -90,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		e.keyPrefixes, e.states = append(e.keyPrefixes, root), append(e.states, root+":part")
 	}
 	e.kinds.known = make(map[string]int64)
-	e.offloaded.months = coldcache.New(o.Partitions, coldCacheBytes)
+	e.coldMonths = coldcache.New(o.Partitions, coldCacheBytes)
 	e.beats.wake = make(chan struct{}, 1)
 	if e.client, err = rueidis.NewClient(option); err != nil {
 		return nil, errorOf(err)
@@ -127,8 +130,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 	}
 	var id [4]byte
 	_, _ = rand.Read(id[:])
-	e.ready.Store(true)
-	defer e.ready.Store(false)
+	e.state.Ready.Store(true)
+	defer e.state.Ready.Store(false)
 	if _, err := e.one(ctx, 0, keyCall(e.of(0, "probe"), &e.scripts.storeProbe)); err != nil {
 		return err
 	}
@@ -172,10 +175,10 @@ func (e *Engine) meta(ctx context.Context, fields ...string) ([]string, error) {
 
 // Configure implements [rollcall.Engine].
 func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
-	e.ready.Store(true)
+	e.state.Ready.Store(true)
 	if s.OwnClock { // else scripts hold every time to Redis's own
 		if err := e.checkAhead(ctx, s.Now); err != nil {
-			e.ready.Store(false)
+			e.state.Ready.Store(false)
 			return err
 		}
 	}
@@ -197,7 +200,7 @@ func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 		}
 	}
 	if err != nil {
-		e.ready.Store(false)
+		e.state.Ready.Store(false)
 		return err
 	}
 	e.settings = s
@@ -206,16 +209,7 @@ func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 }
 
 // checkOpen returns an error unless the engine can be used.
-func (e *Engine) checkOpen() error {
-	switch {
-	case e.closed.Load():
-		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the engine is closed"}
-	case !e.ready.Load():
-		return &rollcall.Error{Code: rollcall.CodeInternal, Detail: "the engine is not configured"}
-	default:
-		return nil
-	}
-}
+func (e *Engine) checkOpen() error { return e.state.Err() }
 
 // partOf returns a user's partition.
 func (e *Engine) partOf(user string) int { return e.home(uint16(rollcall.HashUser(user))) }
@@ -264,17 +258,17 @@ func (e *Engine) Flush(ctx context.Context) error {
 
 // Close implements [rollcall.Engine].
 func (e *Engine) Close() error {
-	if e.closed.Load() {
+	if e.state.Closed.Load() {
 		return nil
 	}
 	var err error
-	if e.ready.Load() {
+	if e.state.Ready.Load() {
 		err = e.Flush(context.WithoutCancel(e.lifetime)) // the timeout of commands bounds it
 		if errors.Is(err, rollcall.ErrUnavailable) {
 			err = nil // nothing is lost by it: the stamp of the last tick stands
 		}
 	}
-	if e.closed.Swap(true) {
+	if e.state.Closed.Swap(true) {
 		return nil
 	}
 	e.end()

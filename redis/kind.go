@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -99,23 +100,24 @@ func (e *Engine) usesOf(ctx context.Context, kinds []string) ([]rollcall.KindUse
 			out[i].Sessions += int(n[2*i+1])
 		}
 	}
-	days, err := e.HotDays(ctx)
+	hot, err := e.HotDays(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if a := e.settings.Archive; a != nil {
-		left, err := a.OffloadedDays(ctx)
-		if err != nil {
-			return nil, &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the archive does not answer, and may have days of a kind", Err: err}
-		}
-		days = append(days, left...)
+	days := make(map[rollcall.KindDay]bool, len(hot)) // each once, though it may be hot and offloaded
+	for _, d := range hot {
+		days[rollcall.KindDay{Kind: d.Kind, Day: d.Day}] = true
 	}
-	seen := make(map[rollcall.OffloadedDay]bool)
-	for _, d := range days {
-		d.Users = 0
+	if e.settings.Archive.Configured() {
+		offloaded, err := e.settings.Archive.OffloadedDays(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(days, offloaded)
+	}
+	for d := range days {
 		i, ok := slices.BinarySearchFunc(out, d.Kind, func(k rollcall.KindUse, kind string) int { return strings.Compare(k.Kind, kind) })
-		if ok && !seen[d] {
-			seen[d] = true
+		if ok {
 			out[i].Days++
 		}
 	}

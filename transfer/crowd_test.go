@@ -15,7 +15,7 @@ import (
 // now is when the tests happen: on a Wednesday, at noon.
 var now = time.Date(2026, time.March, 4, 12, 0, 0, 0, time.UTC)
 
-// crowd makes up dossiers like those of a site: of ten users all have been
+// crowd makes up snapshots like those of a site: of ten users all have been
 // seen, five have a session, two have friends, all have days.
 type crowd struct {
 	rnd   *rand.Rand
@@ -41,17 +41,17 @@ func userName(i int) string {
 	return fmt.Sprintf("user-%07d", i)
 }
 
-// next returns up to limit more dossiers.
+// next returns up to limit more snapshots.
 func (c *crowd) next(limit int) []rollcall.UserSnapshot {
 	out := make([]rollcall.UserSnapshot, 0, limit)
 	for ; len(out) < limit && len(c.order) > 0; c.order = c.order[1:] {
 		c.rnd = rand.New(rand.NewPCG(7, uint64(c.order[0]))) //nolint:gosec // to be the same every time
-		out = append(out, c.dossier(c.order[0]))
+		out = append(out, c.snapshot(c.order[0]))
 	}
 	return out
 }
 
-func (c *crowd) dossier(i int) rollcall.UserSnapshot {
+func (c *crowd) snapshot(i int) rollcall.UserSnapshot {
 	ago := func(most time.Duration) time.Time {
 		return now.Add(-time.Duration(c.rnd.Int64N(int64(most)))).Truncate(time.Millisecond)
 	}

@@ -27,7 +27,7 @@ type Source interface {
 }
 
 // Progress is how far an export or import has come. Total is the number of
-// users there were when the export began: about as many dossiers as to come.
+// users there were when the export began: about as many snapshots as to come.
 type Progress struct {
 	Snapshots, Total int
 }
@@ -76,9 +76,9 @@ func (x *export) run(ctx context.Context, from Source) error {
 	}
 	err = from.Export(ctx, func(d rollcall.UserSnapshot) error {
 		from := len(x.b)
-		x.dossier(&d)
+		x.snapshot(&d)
 		if n := len(x.b) - from; n > maxLine {
-			return fmt.Errorf("the dossier of %q takes %d MiB, over the limit of %d MiB of an import", d.User, n>>20, maxLine>>20)
+			return fmt.Errorf("the snapshot of %q takes %d MiB, over the limit of %d MiB of an import", d.User, n>>20, maxLine>>20)
 		}
 		x.counts.add(&d)
 		return x.flush(flushAt)

@@ -34,10 +34,10 @@ func repeated(t *testing.T, begin, text, end string, size int) []byte {
 // whose lines stand for far more than they have bytes.
 func TestASmallFileDoesNotTakeMuchMemory(t *testing.T) {
 	for name, hostile := range map[string][]byte{
-		"empty sessions":     repeated(t, `{"dossier":{"user":"a","sessions":[{}`, `,{}`, `]}}`, 20<<20),
-		"empty friends":      repeated(t, `{"dossier":{"user":"a","friends":[{}`, `,{}`, `]}}`, 20<<20),
-		"the same days":      repeated(t, `{"dossier":{"user":"a","days":{"user":["1970-01-01/2200-01-01"`, `,"1970-01-01/2200-01-01"`, `]}}}`, 20<<20),
-		"a line without end": repeated(t, `{"dossier":{"user":"`, `aaaaaaaa`, `"}}`, 300<<20),
+		"empty sessions":     repeated(t, `{"snapshot":{"user":"a","sessions":[{}`, `,{}`, `]}}`, 20<<20),
+		"empty friends":      repeated(t, `{"snapshot":{"user":"a","friends":[{}`, `,{}`, `]}}`, 20<<20),
+		"the same days":      repeated(t, `{"snapshot":{"user":"a","days":{"user":["1970-01-01/2200-01-01"`, `,"1970-01-01/2200-01-01"`, `]}}}`, 20<<20),
+		"a line without end": repeated(t, `{"snapshot":{"user":"`, `aaaaaaaa`, `"}}`, 300<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := open(t, "")

@@ -14,7 +14,7 @@ import (
 
 // Target is what an import writes to: a [rollcall.Roll].
 type Target interface {
-	Import(ctx context.Context, dossiers ...rollcall.UserSnapshot) error
+	Import(ctx context.Context, snapshots ...rollcall.UserSnapshot) error
 	ImportKey(ctx context.Context, key rollcall.APIKey) (bool, error)
 }
 
@@ -50,10 +50,10 @@ type chunk struct {
 	first int   // number of the first line
 	err   error // reading stopped behind it
 
-	entered   chan struct{} // closed when its text and dossiers are needed no more
+	entered   chan struct{} // closed when its text and snapshots are needed no more
 	parsed    chan struct{} // closed when the rest is set
 	snapshots []rollcall.UserSnapshot
-	lines     []int // of the dossiers
+	lines     []int // of the snapshots
 	keys      []rollcall.APIKey
 	keyLines  []int
 	fault     error
@@ -157,8 +157,8 @@ func (c *chunk) parseLine(b []byte, number int) error {
 		return err
 	}
 	switch {
-	case l.Dossier != nil:
-		d, err := l.Dossier.dossier()
+	case l.Snapshot != nil:
+		d, err := l.Snapshot.snapshot()
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (c *chunk) parseLine(b []byte, number int) error {
 		c.keys, c.keyLines = append(c.keys, k), append(c.keyLines, number)
 		return nil
 	default:
-		return errors.New("neither a dossier nor an API key")
+		return errors.New("neither a snapshot nor an API key")
 	}
 }
 
@@ -243,7 +243,7 @@ func (m *importing) enter(ctx context.Context, c *chunk) error {
 	return c.fault
 }
 
-// oneByOne enters dossiers each on its own, where one of them is refused.
+// oneByOne enters snapshots each on its own, where one of them is refused.
 func (m *importing) oneByOne(ctx context.Context, c *chunk) error {
 	for i := range c.snapshots {
 		err := m.to.Import(ctx, c.snapshots[i])

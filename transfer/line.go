@@ -13,14 +13,14 @@ import (
 )
 
 // Version is that of the stream's form. A reader knows only its own.
-const Version = 1
+const Version = 2
 
 // line is a line of the stream: one of its fields is set.
 type line struct {
-	Export  *Header       `json:"export"`
-	Dossier *snapshotLine `json:"dossier"`
-	APIKey  *apiKey       `json:"api_key"`
-	End     *trailer      `json:"end"`
+	Export   *Header       `json:"export"`
+	Snapshot *snapshotLine `json:"snapshot"`
+	APIKey   *apiKey       `json:"api_key"`
+	End      *trailer      `json:"end"`
 }
 
 // Header begins a stream. Users and Sessions are what there was when the export
@@ -37,7 +37,7 @@ type Header struct {
 
 // Counts are how much a stream holds.
 type Counts struct {
-	Snapshots int `json:"dossiers"`
+	Snapshots int `json:"snapshots"`
 	Sessions  int `json:"sessions"` // live
 	Ended     int `json:"ended"`
 	Friends   int `json:"friends"`
@@ -168,8 +168,8 @@ func unhex(into []byte, text, what string) error {
 	return nil
 }
 
-// dossier returns what the line stands for.
-func (in *snapshotLine) dossier() (rollcall.UserSnapshot, error) {
+// snapshot returns what the line stands for.
+func (in *snapshotLine) snapshot() (rollcall.UserSnapshot, error) {
 	d := rollcall.UserSnapshot{
 		User: in.User, Kind: in.Kind, Name: in.Name, Invisible: in.Invisible, Frozen: in.Frozen, LastSeen: in.LastSeen, Gone: in.Gone,
 	}

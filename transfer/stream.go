@@ -100,7 +100,7 @@ func (s *Stream) readHeader() error {
 }
 
 var (
-	beginSnapshot = []byte(`{"dossier":`)
+	beginSnapshot = []byte(`{"snapshot":`)
 	beginKey      = []byte(`{"api_key":`)
 	beginEnd      = []byte(`{"end":`)
 )
@@ -168,7 +168,7 @@ func (s *Stream) finish(b []byte) error {
 	case sum != l.End.SHA256:
 		return fmt.Errorf("%w: its checksum is %s, and should be %s", ErrDamaged, sum, l.End.SHA256)
 	case s.found.Snapshots != l.End.Snapshots || s.found.APIKeys != l.End.APIKeys:
-		return fmt.Errorf("%w: it has %d dossiers and %d API keys, and should have %d and %d",
+		return fmt.Errorf("%w: it has %d snapshots and %d API keys, and should have %d and %d",
 			ErrDamaged, s.found.Snapshots, s.found.APIKeys, l.End.Snapshots, l.End.APIKeys)
 	case err == nil:
 		return fmt.Errorf("%w: something follows its last line", ErrDamaged)

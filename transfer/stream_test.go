@@ -94,7 +94,7 @@ func TestTheTextIsLines(t *testing.T) {
 	_, text := exported(t, 20)
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	require.Len(t, lines, 1+20+1+1)
-	require.Contains(t, lines[0], `{"export":{"version":1,`)
+	require.Contains(t, lines[0], `{"export":{"version":2,`)
 	require.Contains(t, lines[0], `"timezone":"UTC"`)
 	require.Contains(t, text, `"days":{"user":["2026-`)
 	require.Contains(t, text, `"kind":"staff","name":"Nº 10"`)
@@ -116,7 +116,7 @@ func TestCutShort(t *testing.T) {
 	summary, err := take(t, to, strings.NewReader(text[:half]), transfer.Options{Keys: true})
 	require.ErrorIs(t, err, transfer.ErrIncomplete)
 	require.False(t, summary.Complete)
-	require.Equal(t, strings.Count(text[:half], `{"dossier":`), summary.Snapshots, "what could be read was entered")
+	require.Equal(t, strings.Count(text[:half], `{"snapshot":`), summary.Snapshots, "what could be read was entered")
 
 	_, err = take(t, to, strings.NewReader(text), transfer.Options{Keys: true})
 	require.Equal(t, rollcall.CodeConflict, rollcall.CodeOf(err))
@@ -142,7 +142,7 @@ func TestDamaged(t *testing.T) {
 		"a changed name":     strings.Replace(text, "Nº 10", "Nº 99", 1),
 		"a line gone":        strings.Replace(text, text[strings.Index(text, "\n")+1:strings.Index(text, "\n{\"api_key")+1], "", 1),
 		"something behind":   text + "{}\n",
-		"another trailer":    strings.Replace(text, `"dossiers":300`, `"dossiers":301`, 1),
+		"another trailer":    strings.Replace(text, `"snapshots":300`, `"snapshots":301`, 1),
 		"no header":          text[strings.Index(text, "\n")+1:],
 		"no export":          "time,user\n2026-01-01,alice\n",
 		"a bad trailer":      strings.Replace(text, `{"end":{`, `{"end":[`, 1),
@@ -150,8 +150,8 @@ func TestDamaged(t *testing.T) {
 	} {
 		require.ErrorIs(t, verify(strings.NewReader(spoiled)), transfer.ErrDamaged, name)
 	}
-	err := verify(strings.NewReader(strings.Replace(text, `"version":1`, `"version":2`, 1)))
-	require.ErrorContains(t, err, "version 2")
+	err := verify(strings.NewReader(strings.Replace(text, `"version":2`, `"version":3`, 1)))
+	require.ErrorContains(t, err, "version 3")
 
 	// What only the checksum tells is entered from a stream that is read once,
 	// and told.
@@ -167,22 +167,22 @@ func TestFaultyLines(t *testing.T) {
 	_, text := exported(t, 10)
 	header, _, _ := strings.Cut(text, "\n")
 	for line, code := range map[string]rollcall.Code{
-		`{"dossier":{"user":"a","colour":"red"}}`:                                             rollcall.CodeInternal,
-		`{"dossier":{"user":"a","days":{"user":["2026-02-30"]}}}`:                             rollcall.CodeInternal,
-		`{"dossier":{"user":"a","days":{"user":["2026-02-03/2026-02-01"]}}}`:                  rollcall.CodeInternal,
-		`{"dossier":{"user":"a","days":{"user":["1970-01-01/9999-02-01"]}}}`:                  rollcall.CodeInternal,
-		`{"dossier":{"user":"a","days":{"user":["2999-02-03"]}}}`:                             rollcall.CodeInvalidArgument,
-		`{"dossier":{"user":"a","bans":[{"key":"00"}]}}`:                                      rollcall.CodeInternal,
-		`{"dossier":{"user":"a","sessions":[{"id":"nonsense"}]}}`:                             rollcall.CodeInternal,
-		`{"dossier":{"user":"a","ended":[{"id":"00000000000000000000000000","token":"zz"}]}}`: rollcall.CodeInternal,
-		`{"dossier":{"user":"","kind":"staff"}}`:                                              rollcall.CodeInvalidArgument,
-		`{"dossier":{"user":"a`:                                                               rollcall.CodeInternal,
-		`{"api_key":{"id":"0000000000000000","hash":"00"}}`:                                   rollcall.CodeInternal,
+		`{"snapshot":{"user":"a","colour":"red"}}`:                                             rollcall.CodeInternal,
+		`{"snapshot":{"user":"a","days":{"user":["2026-02-30"]}}}`:                             rollcall.CodeInternal,
+		`{"snapshot":{"user":"a","days":{"user":["2026-02-03/2026-02-01"]}}}`:                  rollcall.CodeInternal,
+		`{"snapshot":{"user":"a","days":{"user":["1970-01-01/9999-02-01"]}}}`:                  rollcall.CodeInternal,
+		`{"snapshot":{"user":"a","days":{"user":["2999-02-03"]}}}`:                             rollcall.CodeInvalidArgument,
+		`{"snapshot":{"user":"a","bans":[{"key":"00"}]}}`:                                      rollcall.CodeInternal,
+		`{"snapshot":{"user":"a","sessions":[{"id":"nonsense"}]}}`:                             rollcall.CodeInternal,
+		`{"snapshot":{"user":"a","ended":[{"id":"00000000000000000000000000","token":"zz"}]}}`: rollcall.CodeInternal,
+		`{"snapshot":{"user":"","kind":"staff"}}`:                                              rollcall.CodeInvalidArgument,
+		`{"snapshot":{"user":"a`:                                                               rollcall.CodeInternal,
+		`{"api_key":{"id":"0000000000000000","hash":"00"}}`:                                    rollcall.CodeInternal,
 		`{"note":{}}`: rollcall.CodeInternal,
 		`{}`:          rollcall.CodeInternal,
 	} {
 		to := open(t, "")
-		summary, err := take(t, to, strings.NewReader(header+"\n"+`{"dossier":{"user":"first","kind":"staff"}}`+"\n"+line+"\n"), transfer.Options{Keys: true})
+		summary, err := take(t, to, strings.NewReader(header+"\n"+`{"snapshot":{"user":"first","kind":"staff"}}`+"\n"+line+"\n"), transfer.Options{Keys: true})
 		require.ErrorContains(t, err, "line 3: ", line)
 		require.Equal(t, code, rollcall.CodeOf(err), "%s: %v", line, err)
 		require.Equal(t, 1, summary.Snapshots, line)

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// text writes dossiers as JSON, each as one line. It is some times faster than
+// text writes snapshots as JSON, each as one line. It is some times faster than
 // the standard library, and leaves out what is empty. What it writes is read
 // with [line].
 type text struct{ b []byte }
@@ -104,9 +104,9 @@ func (t *text) escape(r rune) {
 	t.b = append(t.b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// dossier writes the line of a dossier.
-func (t *text) dossier(d *rollcall.UserSnapshot) {
-	t.b = append(t.b, `{"dossier":{`...)
+// snapshot writes the line of a snapshot.
+func (t *text) snapshot(d *rollcall.UserSnapshot) {
+	t.b = append(t.b, `{"snapshot":{`...)
 	t.string("user", d.User)
 	t.string("kind", d.Kind)
 	t.string("name", d.Name)

@@ -39,7 +39,7 @@ func drawSession(t *rapid.T, user string) rollcall.SessionSnapshot {
 	return s
 }
 
-func drawDossier(t *rapid.T) rollcall.UserSnapshot {
+func drawSnapshot(t *rapid.T) rollcall.UserSnapshot {
 	text := rapid.String()
 	d := rollcall.UserSnapshot{
 		User: text.Draw(t, "user"), Kind: text.Draw(t, "kind"), Name: text.Draw(t, "name"),
@@ -74,18 +74,18 @@ func drawDossier(t *rapid.T) rollcall.UserSnapshot {
 	return d
 }
 
-// TestADossierIsReadAsItWasWritten holds the writer, which is our own, to the
+// TestASnapshotIsReadAsItWasWritten holds the writer, which is our own, to the
 // reader, which is the standard library's.
-func TestADossierIsReadAsItWasWritten(t *testing.T) {
+func TestASnapshotIsReadAsItWasWritten(t *testing.T) {
 	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
-		want := drawDossier(t)
+		want := drawSnapshot(t)
 		var x text
-		x.dossier(&want)
+		x.snapshot(&want)
 		require.Equal(t, 1, strings.Count(string(x.b), "\n"), "one line")
 		var l line
 		require.NoError(t, parse(x.b, &l), "%s", x.b)
-		require.NotNil(t, l.Dossier)
-		got, err := l.Dossier.dossier()
+		require.NotNil(t, l.Snapshot)
+		got, err := l.Snapshot.snapshot()
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
@@ -100,8 +100,8 @@ func (nowhere) ImportKey(context.Context, rollcall.APIKey) (bool, error) { retur
 // FuzzImport reads whatever there is: nothing is taken for whole that has no
 // trailer, and nothing panics.
 func FuzzImport(f *testing.F) {
-	header := `{"export":{"version":1,"timezone":"UTC"}}` + "\n"
-	f.Add([]byte(header + `{"dossier":{"user":"a","days":{"user":["2026-01-01/2026-01-05"]}}}` + "\n" + `{"end":{"dossiers":1,"sha256":""}}` + "\n"))
+	header := `{"export":{"version":2,"timezone":"UTC"}}` + "\n"
+	f.Add([]byte(header + `{"snapshot":{"user":"a","days":{"user":["2026-01-01/2026-01-05"]}}}` + "\n" + `{"end":{"snapshots":1,"sha256":""}}` + "\n"))
 	f.Add([]byte(header + `{"api_key":{"id":"x","hash":"00"}}` + "\n"))
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0})
 	f.Add([]byte{0x1f, 0x8b, 8, 0})

@@ -225,9 +225,9 @@ func (c *archiveStatusCmd) show(a *app, conf *config, s *archive.Status) error {
 type statusRecord struct {
 	Rows      int           `json:"rows"`
 	Months    int           `json:"months"`
-	Offloaded int           `json:"departed_days"`
-	Oldest    *rollcall.Day `json:"oldest_departed,omitempty"`
-	Newest    *rollcall.Day `json:"newest_departed,omitempty"`
+	Offloaded int           `json:"offloaded_days"`
+	Oldest    *rollcall.Day `json:"oldest_offloaded,omitempty"`
+	Newest    *rollcall.Day `json:"newest_offloaded,omitempty"`
 	Latest    *runRecord    `json:"latest,omitempty"`
 	Completed *runRecord    `json:"last_completed,omitempty"`
 	Next      time.Time     `json:"next,omitzero"`

@@ -16,7 +16,7 @@ import (
 // The archive's files in the data directory.
 const (
 	archiveFile = "archive.db"
-	offloadDir  = "departed"
+	offloadDir  = "offloaded"
 )
 
 // archiveConfig is the configuration of the archive.
@@ -74,8 +74,7 @@ type archiveService struct {
 // openArchive opens the archive, if there is to be one. Without its database the
 // server runs all the same, and says so where the archive is needed.
 func (c *config) openArchive(a *app, engine rollcall.Engine, logger *slog.Logger, observer archive.Observer) (*archiveService, error) {
-	archival, able := engine.(rollcall.Archival)
-	if c.archive == nil || !able {
+	if c.archive == nil {
 		return nil, nil
 	}
 	s := &archiveService{}
@@ -101,7 +100,7 @@ func (c *config) openArchive(a *app, engine rollcall.Engine, logger *slog.Logger
 	if keeper, ok := engine.(rollcall.Timekeeper); ok {
 		opts.Clock = keeper.Clock()
 	}
-	if s.runner, err = archive.NewRunner(s.db, archival, opts); err != nil {
+	if s.runner, err = archive.NewRunner(s.db, engine, opts); err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
 	return s, nil

@@ -172,14 +172,14 @@ func (c *config) withRoll(a *app, run func(*rollcall.Roll) error) error {
 	if err != nil {
 		return err
 	}
-	shelf, err := c.openArchive(a, engine, nil, nil)
+	archived, err := c.openArchive(a, engine, nil, nil)
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	c.roll.Archive = shelf.adapter()
+	c.roll.Archive = archived.adapter()
 	roll, err := c.openRoll(engine)
 	if err != nil {
-		return errors.Join(err, engine.Close(), shelf.close())
+		return errors.Join(err, engine.Close(), archived.close())
 	}
-	return errors.Join(run(roll), roll.Close(), engine.Close(), shelf.close())
+	return errors.Join(run(roll), roll.Close(), engine.Close(), archived.close())
 }

@@ -3,9 +3,6 @@ package main
 import (
 	"log/slog"
 	"path/filepath"
-	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/local"
@@ -23,9 +20,9 @@ func (c *config) openEngine(a *app) (rollcall.Engine, error) {
 		return redis.Open(a.ctx, *c.redis)
 	}
 	opts := c.local
-	if isTerminal(a.stderr) {
-		opts.Progress = loading(a)
-	}
+	shown := newProgress(a)
+	defer shown.finish()
+	opts.Progress = shown.steps("opening the data")
 	return local.Open(filepath.Join(c.dataDir, storeDir), opts)
 }
 
@@ -34,21 +31,6 @@ func (c *config) log(l *slog.Logger) {
 	c.local.Logger = l
 	if c.redis != nil {
 		c.redis.Logger = l
-	}
-}
-
-// loading shows how far opening has come, once it takes more than 2 s.
-func loading(a *app) func(ready, total int) {
-	start := time.Now()
-	var bar *progressbar.ProgressBar
-	return func(ready, total int) {
-		if bar == nil && time.Since(start) > 2*time.Second {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(a.stderr),
-				progressbar.OptionSetDescription("opening the data"), progressbar.OptionClearOnFinish())
-		}
-		if bar != nil {
-			_ = bar.Set(ready) // it only shows
-		}
 	}
 }
 

@@ -51,13 +51,13 @@ func (c *exportCmd) Run(a *app) error {
 		conf.secret = nil
 	}
 	began := time.Now()
-	shown := newMoving(a)
+	shown := newProgress(a)
 	var counts transfer.Counts
 	err = conf.withRoll(a, func(r *rollcall.Roll) error {
 		ctx, stop := interruptible(a.ctx)
 		defer stop()
 		write := func(w io.Writer) error {
-			counts, err = transfer.Export(ctx, r, w, shown.show)
+			counts, err = transfer.Export(ctx, r, w, shown.users)
 			return err
 		}
 		if c.File == "-" {
@@ -110,7 +110,7 @@ func (c *exportCmd) report(a *app, counts transfer.Counts, taken time.Duration) 
 // countsText says how much was moved, in words.
 func countsText(c transfer.Counts) string {
 	return fmt.Sprintf("%s with %s, %s, %s, %s and %s, and %s",
-		counted(int64(c.Snapshots), "dossier"), counted(int64(c.Sessions), "session"), counted(int64(c.Ended), "ended session"),
+		counted(int64(c.Snapshots), "user snapshot"), counted(int64(c.Sessions), "session"), counted(int64(c.Ended), "ended session"),
 		counted(int64(c.Friends), "friend"), counted(int64(c.Days), "day"), counted(int64(c.Bans), "ban"), counted(int64(c.APIKeys), "API key"))
 }
 

@@ -105,10 +105,10 @@ func (c *importStoreCmd) enter(a *app, in *transfer.Stream, r *rollcall.Roll, su
 		ctx, stop = interruptible(ctx)
 	}
 	defer stop()
-	shown := newMoving(a)
+	shown := newProgress(a)
 	defer shown.finish()
 	var err error
-	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Progress: shown.show})
+	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Progress: shown.users})
 	return err
 }
 

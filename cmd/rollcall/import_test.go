@@ -154,7 +154,7 @@ func checkpoint(t *testing.T, dir string) (int64, bool) {
 
 func TestProgressOfAnImport(t *testing.T) {
 	var out bytes.Buffer
-	i := &importing{w: &out}
+	i := &importing{progress: progress{w: &out}}
 	i.show(history.Progress{Rows: 1_000_000, Bytes: 25 << 20, Size: 100 << 20}) // resumed here
 	began := i.began
 	line := i.line(history.Progress{Rows: 3_000_000, Rejected: 7, Bytes: 50 << 20, Size: 100 << 20}, began.Add(10*time.Second))
@@ -171,7 +171,7 @@ func TestProgressOfAnImport(t *testing.T) {
 
 func TestProgressOfAnImportOnATerminal(t *testing.T) {
 	var out bytes.Buffer
-	i := &importing{w: &out, terminal: true}
+	i := &importing{progress: progress{w: &out, terminal: true}}
 	i.show(history.Progress{Size: 100 << 20})
 	i.show(history.Progress{Rows: 1, Bytes: 1 << 20, Size: 100 << 20})
 	require.Empty(t, out.String())

@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/replay"
@@ -48,8 +46,10 @@ func (c *replayCmd) Run(a *app) error {
 	if err != nil {
 		return errors.Join(err, in.Close())
 	}
-	opts.Progress = playing(a)
+	shown := newProgress(a)
+	opts.Progress = shown.steps("playing")
 	report, err := replay.Play(a.ctx, engine, in, opts)
+	shown.finish()
 	if err := errors.Join(in.Close(), engine.Close()); err != nil {
 		return err
 	}
@@ -106,22 +106,4 @@ func (c *replayCmd) open(a *app) (io.ReadCloser, error) {
 		return io.NopCloser(a.stdin), nil
 	}
 	return os.Open(c.File)
-}
-
-// playing shows how far the replay has come, once it takes more than 2 s.
-func playing(a *app) func(done, total int) {
-	if !isTerminal(a.stderr) {
-		return nil
-	}
-	start := time.Now()
-	var bar *progressbar.ProgressBar
-	return func(done, total int) {
-		if bar == nil && time.Since(start) > 2*time.Second {
-			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(a.stderr),
-				progressbar.OptionSetDescription("playing"), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
-		}
-		if bar != nil {
-			_ = bar.Set(done) // it only shows
-		}
-	}
 }

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/v2"
+	"go.yaml.in/yaml/v3"
 )
 
 // settings are the flags of every verb that needs the configuration, and the
@@ -189,26 +187,44 @@ func (s *settings) readFile() (map[string]string, string, error) {
 		}
 		path = defaultFile
 	}
-	k := koanf.New(".")
-	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, path, fmt.Errorf("%s: %w", path, err)
+	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(text, &tree); err != nil {
 		return nil, path, fmt.Errorf("%s: %w", path, err)
 	}
 	out := make(map[string]string)
-	for key, v := range k.All() {
-		if v == nil { // a heading whose keys are all commented out
-			continue
-		}
-		if key == "policies" {
-			text, err := jsonText(v)
-			if err != nil {
-				return nil, path, fmt.Errorf("%s: policies: %w", path, err)
-			}
-			out[key] = text
-			continue
-		}
-		out[key] = plainText(v)
+	if err := flatten(tree, "", out); err != nil {
+		return nil, path, fmt.Errorf("%s: %w", path, err)
 	}
 	return out, path, nil
+}
+
+// flatten puts the values of a tree of headings under their full keys, such as
+// presence.window.
+func flatten(tree map[string]any, heading string, out map[string]string) error {
+	for name, v := range tree {
+		key := heading + name
+		below, isHeading := v.(map[string]any)
+		switch {
+		case v == nil: // a heading whose keys are all commented out
+		case key == "policies":
+			text, err := jsonText(v)
+			if err != nil {
+				return fmt.Errorf("policies: %w", err)
+			}
+			out[key] = text
+		case isHeading && len(below) > 0:
+			if err := flatten(below, key+".", out); err != nil {
+				return err
+			}
+		default:
+			out[key] = plainText(v)
+		}
+	}
+	return nil
 }
 
 // plainText is a YAML scalar, or a list of them, as it would stand in a flag.

@@ -1,105 +1,61 @@
 package enginekit
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
+	"maps"
+	"slices"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/coldcache"
 )
 
-// listTTL is how long the archive's list of offloaded days is taken to hold.
-const listTTL = 10 * time.Second
-
-// KindDay names the marks of a kind on a day.
-type KindDay struct {
-	Kind string
-	Day  rollcall.Day
-}
-
-// Compare orders by kind, then day.
-func (d KindDay) Compare(other KindDay) int {
-	return cmp.Or(strings.Compare(d.Kind, other.Kind), cmp.Compare(d.Day, other.Day))
-}
-
-// OffloadedDays is what the archive said of which days were offloaded, for a while.
-// The zero value has not asked yet.
-type OffloadedDays struct {
-	stale atomic.Uint64 // raised when it has to be read anew
-
-	mu   sync.Mutex // held while the archive is asked
-	asOf uint64     // stale, before the list was read
-	read time.Time  // zero for never
-	days map[KindDay]bool
-}
-
-// Outdate has the list read anew when it is needed next.
-func (o *OffloadedDays) Outdate() { o.stale.Add(1) }
-
-// Version changes when the list is outdated.
-func (o *OffloadedDays) Version() uint64 { return o.stale.Load() }
-
-// Holds reports whether the list has not been outdated since it was read.
-func (o *OffloadedDays) Holds() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.asOf == o.stale.Load()
-}
-
-// List returns the days that were offloaded by the archive; nobody may change the
-// map. It asks the archive if the list is older than 10 s or outdated.
-func (o *OffloadedDays) List(ctx context.Context, archive rollcall.Archive) (map[KindDay]bool, error) {
-	if archive == nil {
-		return nil, &rollcall.Error{
-			Code:   rollcall.CodeUnavailable,
-			Detail: "the question is about days that have left for an archive, and none is configured",
+// LoadMonth returns a month that was read back from the archive, and has it read if it
+// is not there. Of callers at one time one reads it: mine says that it was this one. If
+// the time of another was up meanwhile, this one tries again.
+func LoadMonth(ctx context.Context, months *coldcache.Months, kind string, m rollcall.Month, read func(*coldcache.Month) error) (month *coldcache.Month, mine bool, err error) {
+	for {
+		month, err = months.Load(MonthKey(kind, m), func(into *coldcache.Month) error {
+			mine = true
+			return read(into)
+		})
+		if err == nil || mine || ctx.Err() != nil || !IsCutShort(err) {
+			return month, mine, err
 		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	now, asOf := time.Now(), o.stale.Load()
-	if !o.read.IsZero() && o.asOf == asOf && now.Sub(o.read) <= listTTL {
-		return o.days, nil
-	}
-	list, err := archive.OffloadedDays(ctx)
+}
+
+// MonthKey names a month of a kind among those that were read back.
+func MonthKey(kind string, m rollcall.Month) coldcache.Key {
+	return coldcache.Key{Kind: kind, Month: int32(m)}
+}
+
+// ArchivedDays asks the archive for the days on which a user was there, of a kind or
+// (kind "") of all. Only days that are offloaded count: of others the archive may have
+// what was taken back since.
+func ArchivedDays(ctx context.Context, archive *rollcall.ArchiveView, user, kind string, offloaded func(rollcall.KindDay) bool) ([]rollcall.KindDay, error) {
+	rows, err := archive.User(ctx, user, kind, rollcall.FirstMonth, rollcall.LastMonth)
 	if err != nil {
-		return nil, ArchiveUnavailable(ctx, err)
+		return nil, err
 	}
-	o.days = make(map[KindDay]bool, len(list))
-	for _, d := range list {
-		o.days[KindDay{d.Kind, d.Day}] = true
+	var days []rollcall.KindDay
+	for _, row := range rows {
+		for _, day := range row.Month.Days(row.Days) {
+			if d := (rollcall.KindDay{Kind: row.Kind, Day: day}); offloaded(d) {
+				days = append(days, d)
+			}
+		}
 	}
-	o.read, o.asOf = now, asOf
-	return o.days, nil
+	return days, nil
 }
 
-// archivePatience is how long the archive is waited for when figures are asked for
-// that are known but for marks that changed since.
-const archivePatience = 2 * time.Second
-
-// Patiently counts something for which the archive may be asked, and gives it 2 s.
-// away says that the archive did not answer in time: the caller falls back on what it
-// knows.
-func Patiently(ctx context.Context, count func(context.Context) error) (away bool, err error) {
-	patient, stop := context.WithTimeout(ctx, archivePatience)
-	defer stop()
-	err = count(patient)
-	if err == nil || ctx.Err() != nil || !errors.Is(err, rollcall.ErrArchiveAway) && patient.Err() == nil {
-		return false, err
+// HotDays orders counts of users by kind, then day, for [rollcall.Archival].
+func HotDays(users map[rollcall.KindDay]int) []rollcall.HotDay {
+	days := make([]rollcall.HotDay, 0, len(users))
+	for _, d := range slices.SortedFunc(maps.Keys(users), rollcall.KindDay.Compare) {
+		days = append(days, rollcall.HotDay{Kind: d.Kind, Day: d.Day, Users: users[d]})
 	}
-	return true, nil
-}
-
-// ArchiveUnavailable is the error of a question that the archive did not answer.
-func ArchiveUnavailable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return CutShort(ctx.Err())
-	}
-	return rollcall.ArchiveAway("the archive does not answer, and the question is about days that are there", err)
+	return days
 }
 
 // WrongArchive is the error of an archive that does not know of a day which left for

@@ -2,12 +2,10 @@ package enginekit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -92,76 +90,6 @@ func TestGapsAreJoinedIfTheyLieNear(t *testing.T) {
 	require.Equal(t, []rollcall.DayRange{{From: 1, To: 9}}, Gaps(days, 31, known))
 }
 
-// archive lists days, and counts how often it is asked.
-type archive struct {
-	rollcall.Archive
-	days  []rollcall.OffloadedDay
-	err   error
-	asked int
-}
-
-func (a *archive) OffloadedDays(context.Context) ([]rollcall.OffloadedDay, error) {
-	a.asked++
-	return a.days, a.err
-}
-
-func TestTheListOfOffloadedDaysIsReadAnewWhenItIsOldOrOutdated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &archive{days: []rollcall.OffloadedDay{{Kind: "user", Day: 7}}}
-		var o OffloadedDays
-		for range 3 {
-			days, err := o.List(t.Context(), a)
-			require.NoError(t, err)
-			require.Equal(t, map[KindDay]bool{{Kind: "user", Day: 7}: true}, days)
-		}
-		require.Equal(t, 1, a.asked)
-		require.True(t, o.Holds())
-
-		o.Outdate()
-		require.False(t, o.Holds())
-		_, err := o.List(t.Context(), a)
-		require.NoError(t, err)
-		require.Equal(t, 2, a.asked)
-
-		<-time.After(listTTL + time.Second) // time of the bubble
-		_, err = o.List(t.Context(), a)
-		require.NoError(t, err)
-		require.Equal(t, 3, a.asked)
-
-		a.err = errors.New("away")
-		o.Outdate()
-		_, err = o.List(t.Context(), a)
-		require.ErrorIs(t, err, rollcall.ErrArchiveAway)
-		_, err = o.List(t.Context(), nil)
-		require.ErrorIs(t, err, rollcall.ErrUnavailable)
-	})
-}
-
-func TestAnArchiveThatIsAwayIsWaitedForTwoSeconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		away, err := Patiently(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return CutShort(ctx.Err()) })
-		require.NoError(t, err)
-		require.True(t, away)
-		require.Equal(t, archivePatience, time.Since(began))
-
-		away, err = Patiently(t.Context(), func(ctx context.Context) error { return ArchiveUnavailable(ctx, errors.New("away")) })
-		require.NoError(t, err)
-		require.True(t, away)
-
-		wrong := errors.New("something else")
-		away, err = Patiently(t.Context(), func(context.Context) error { return wrong })
-		require.ErrorIs(t, err, wrong)
-		require.False(t, away)
-
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		away, err = Patiently(ended, func(ctx context.Context) error { return CutShort(ctx.Err()) })
-		require.True(t, IsCutShort(err))
-		require.False(t, away)
-	})
-}
-
 // days are the days of partitions that a test gives.
 type days []map[int32]*roaring.Bitmap
 
@@ -211,7 +139,7 @@ func TestAWalkOfActiveUsersHasEachOnceAcrossPartitions(t *testing.T) {
 	for limit := 1; limit < 14; limit++ {
 		var walked []string
 		for q.Page = (rollcall.PageRequest{Limit: limit}); ; {
-			page, err := Active(t.Context(), d, q)
+			page, err := Figures{Days: d}.Active(t.Context(), q)
 			require.NoError(t, err)
 			require.Equal(t, len(want), page.Total)
 			walked = append(walked, page.Items...)
@@ -223,7 +151,7 @@ func TestAWalkOfActiveUsersHasEachOnceAcrossPartitions(t *testing.T) {
 		require.Equal(t, want, walked)
 	}
 	q.Page = rollcall.PageRequest{Limit: 5, Number: 2}
-	page, err := Active(t.Context(), d, q)
+	page, err := Figures{Days: d}.Active(t.Context(), q)
 	require.NoError(t, err)
 	require.Equal(t, want[5:10], page.Items)
 }

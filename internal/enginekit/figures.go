@@ -18,12 +18,6 @@ import (
 // LongestMAU is how many days the longest month of a figure has.
 const LongestMAU = 31
 
-// The months that days may lie in.
-const (
-	FirstMonth rollcall.Month = 197001
-	LastMonth  rollcall.Month = 999912
-)
-
 // Days is what figures over days are made of. Both engines have it.
 type Days interface {
 	// EachPartition calls fn with each partition's sets of the days of a range, one
@@ -55,6 +49,10 @@ type PartitionDays struct {
 	Users func(numbers []uint32) ([]string, error)
 }
 
+// Figures answers the questions of [rollcall.Attendance] that are figures over days. An
+// engine embeds it.
+type Figures struct{ Days Days }
+
 // MAUs has the figures' name for each kind of month.
 var MAUs = map[rollcall.MAU]dayset.MAU{ //nolint:gochecknoglobals // a constant
 	rollcall.MAU28: dayset.MAU28, rollcall.MAU30: dayset.MAU30, rollcall.MAUMonth: dayset.MAUMonth,
@@ -64,9 +62,9 @@ var periods = map[rollcall.Period]dayset.Period{ //nolint:gochecknoglobals // a 
 	rollcall.PeriodDay: dayset.Day, rollcall.PeriodWeek: dayset.Week, rollcall.PeriodMonth: dayset.Month,
 }
 
-// Retention computes [rollcall.Attendance.Retention].
-func Retention(ctx context.Context, d Days, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
-	lastDay, ok, err := d.LastDay(ctx, q.Kind)
+// Retention implements [rollcall.Attendance].
+func (f Figures) Retention(ctx context.Context, q rollcall.RetentionQuery) ([]rollcall.CohortRow, error) {
+	lastDay, ok, err := f.Days.LastDay(ctx, q.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +89,7 @@ func Retention(ctx context.Context, d Days, q rollcall.RetentionQuery) ([]rollca
 	}
 
 	var table dayset.RetentionTable
-	err = d.EachPartition(ctx, days, func() { table = dayset.RetentionTable{} }, func(p PartitionDays) error {
+	err = f.Days.EachPartition(ctx, days, func() { table = dayset.RetentionTable{} }, func(p PartitionDays) error {
 		dq.New = p.New
 		table = dayset.Retention(table, p, dq)
 		return nil
@@ -111,32 +109,32 @@ func cohortRows(q dayset.RetentionQuery, table dayset.RetentionTable) []rollcall
 	return rows
 }
 
-// Lifecycle computes [rollcall.Attendance.Lifecycle].
-func Lifecycle(ctx context.Context, d Days, q rollcall.LifecycleQuery) ([]rollcall.LifecycleRow, error) {
+// Lifecycle implements [rollcall.Attendance].
+func (f Figures) Lifecycle(ctx context.Context, q rollcall.LifecycleQuery) ([]rollcall.LifecycleRow, error) {
 	period, from, to := periods[q.Period], int32(q.Range.From), int32(q.Range.To)
 	start, end := period.Start(from), period.Next(period.Start(to))-1
 	days := DaysQuery{Kind: q.Kind, From: period.Prev(start), To: end, NewFrom: start, NewTo: end}
 	var flows []dayset.Flow
-	err := d.EachPartition(ctx, days, func() { flows = nil }, func(p PartitionDays) error {
+	err := f.Days.EachPartition(ctx, days, func() { flows = nil }, func(p PartitionDays) error {
 		flows = dayset.Lifecycle(flows, p, p.New, period, from, to)
 		return nil
 	})
 	rows := make([]rollcall.LifecycleRow, len(flows))
 	for i, start := range period.Starts(from, to)[:len(rows)] {
-		f := flows[i]
+		flow := flows[i]
 		rows[i] = rollcall.LifecycleRow{
 			Start: rollcall.Day(start),
-			New:   int(f.New), Returning: int(f.Returning), Resurrecting: int(f.Resurrecting), Dormant: int(f.Dormant),
+			New:   int(flow.New), Returning: int(flow.Returning), Resurrecting: int(flow.Resurrecting), Dormant: int(flow.Dormant),
 		}
 	}
 	return rows, err
 }
 
-// ActiveDays computes [rollcall.Attendance.ActiveDays].
-func ActiveDays(ctx context.Context, d Days, r rollcall.DayRange, kind string) ([]int, error) {
+// ActiveDays implements [rollcall.Attendance].
+func (f Figures) ActiveDays(ctx context.Context, r rollcall.DayRange, kind string) ([]int, error) {
 	from, to := int32(r.From), int32(r.To)
 	var counts []int64
-	err := d.EachPartition(ctx, daysOnly(kind, from, to), func() { counts = nil }, func(p PartitionDays) error {
+	err := f.Days.EachPartition(ctx, daysOnly(kind, from, to), func() { counts = nil }, func(p PartitionDays) error {
 		counts = dayset.ActiveDays(counts, p, from, to)
 		return nil
 	})
@@ -157,18 +155,18 @@ func never(zone *time.Location) func(day int32) bool {
 	return func(day int32) bool { return !rollcall.Day(day).ExistsIn(zone) }
 }
 
-// Streaks computes [rollcall.Attendance.Streaks].
-func Streaks(ctx context.Context, d Days, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
+// Streaks implements [rollcall.Attendance].
+func (f Figures) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcall.UserStreak, error) {
 	from, to, today := int32(q.Range.From), int32(q.Range.To), int32(q.Today)
 	read := to
-	if to < today && q.Range.To.NextIn(d.Zone()) == q.Today {
+	if to < today && q.Range.To.NextIn(f.Days.Zone()) == q.Today {
 		read = today // who came today is at no risk
 	}
 	var out []rollcall.UserStreak
 	var longest longestStreaks
 	reset := func() { out, longest = nil, longestStreaks{limit: q.Limit} }
-	err := d.EachPartition(ctx, daysOnly(q.Kind, from, read), reset, func(p PartitionDays) error {
-		top := longest.add(dayset.Streaks(p, from, to, today, q.Limit, never(d.Zone())))
+	err := f.Days.EachPartition(ctx, daysOnly(q.Kind, from, read), reset, func(p PartitionDays) error {
+		top := longest.add(dayset.Streaks(p, from, to, today, q.Limit, never(f.Days.Zone())))
 		numbers := make([]uint32, len(top))
 		for i, s := range top {
 			numbers[i] = s.Number
@@ -227,15 +225,15 @@ func decodeActivePlace(s string) activePlace {
 	return activePlace{part: int(binary.BigEndian.Uint16(b)), number: binary.BigEndian.Uint32(b[2:])}
 }
 
-// Active computes [rollcall.Attendance.Active].
-func Active(ctx context.Context, d Days, q rollcall.ActiveQuery) (rollcall.Page[string], error) {
+// Active implements [rollcall.Attendance].
+func (f Figures) Active(ctx context.Context, q rollcall.ActiveQuery) (rollcall.Page[string], error) {
 	from, to := int32(q.Range.From), int32(q.Range.To)
 	var a activePage
 	reset := func() { a = newActivePage(q.Page) }
-	err := d.EachPartition(ctx, daysOnly(q.Kind, from, to), reset, func(p PartitionDays) error {
+	err := f.Days.EachPartition(ctx, daysOnly(q.Kind, from, to), reset, func(p PartitionDays) error {
 		var found *roaring.Bitmap
 		if q.Match == rollcall.MatchEvery {
-			found = dayset.Every(p, from, to, never(d.Zone()))
+			found = dayset.Every(p, from, to, never(f.Days.Zone()))
 		} else {
 			found = dayset.Any(p, from, to)
 		}
@@ -309,4 +307,23 @@ func Gaps(days rollcall.DayRange, apart rollcall.Day, known func(rollcall.Day) b
 		}
 	}
 	return out
+}
+
+// CountPatiently counts the figures of a range of days. If the archive does not answer
+// in 2 s, it falls back: fallBack enters the figures that are known, though marks of
+// theirs have changed, and says which days they are. The other days are counted by
+// themselves.
+func CountPatiently(ctx context.Context, archive *rollcall.ArchiveView, days rollcall.DayRange,
+	count func(context.Context, rollcall.DayRange) error, fallBack func() (known func(rollcall.Day) bool),
+) error {
+	away, err := archive.Patiently(ctx, func(ctx context.Context) error { return count(ctx, days) })
+	if err != nil || !away {
+		return err
+	}
+	for _, rest := range Gaps(days, 2, fallBack()) {
+		if err := count(ctx, rest); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -36,11 +36,11 @@ CREATE TABLE IF NOT EXISTS rollcall_archive_lease (
 INSERT IGNORE INTO rollcall_archive_lease (name, owner, holder, term, writes, expires_at)
 VALUES ('runner', '', '', 0, 0, '1970-01-01 00:00:00');
 
-CREATE TABLE IF NOT EXISTS rollcall_departed (
+CREATE TABLE IF NOT EXISTS rollcall_offloaded (
     kind        VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     day         INT         NOT NULL, -- yyyymmdd
     users       BIGINT      NOT NULL,
-    departed_at DATETIME(6) NOT NULL,
+    offloaded_at DATETIME(6) NOT NULL,
     run_id      BIGINT      NOT NULL,
     PRIMARY KEY (kind, day)
 ) ENGINE = InnoDB;

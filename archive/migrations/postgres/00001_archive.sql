@@ -35,11 +35,11 @@ CREATE TABLE rollcall_archive_lease (
 INSERT INTO rollcall_archive_lease (name, owner, holder, term, writes, expires_at)
 VALUES ('runner', '', '', 0, 0, '1970-01-01 00:00:00+00');
 
-CREATE TABLE rollcall_departed (
+CREATE TABLE rollcall_offloaded (
     kind        text COLLATE "C" NOT NULL,
     day         integer          NOT NULL, -- yyyymmdd
     users       bigint           NOT NULL,
-    departed_at timestamptz      NOT NULL,
+    offloaded_at timestamptz      NOT NULL,
     run_id      bigint           NOT NULL,
     PRIMARY KEY (kind, day)
 );

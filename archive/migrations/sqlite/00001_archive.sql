@@ -37,11 +37,11 @@ CREATE TABLE rollcall_archive_lease (
 INSERT INTO rollcall_archive_lease (name, owner, holder, term, writes, expires_at)
 VALUES ('runner', '', '', 0, 0, '1970-01-01 00:00:00.000');
 
-CREATE TABLE rollcall_departed (
+CREATE TABLE rollcall_offloaded (
     kind        TEXT    NOT NULL,
     day         INTEGER NOT NULL, -- yyyymmdd
     users       INTEGER NOT NULL,
-    departed_at TEXT    NOT NULL,
+    offloaded_at TEXT    NOT NULL,
     run_id      INTEGER NOT NULL,
     PRIMARY KEY (kind, day)
 ) WITHOUT ROWID;

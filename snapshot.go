@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MaxSnapshots is how many dossiers one import takes.
+// MaxSnapshots is how many snapshots one import takes.
 const MaxSnapshots = 1000
 
 // UserSnapshot is all that an engine knows about one user, in a form that another
@@ -36,7 +36,7 @@ type UserSnapshot struct {
 	Ended    []SessionSnapshot // that are still remembered, with their End; by id, ascending
 	Bans     []BanSnapshot     // in force; at most one of a user
 	// BanKey is the key under which a ban of the user stands in the engine that
-	// the dossier is entered in. Roll.Import fills it in.
+	// the snapshot is entered in. Roll.Import fills it in.
 	BanKey BanKey
 }
 
@@ -62,7 +62,7 @@ type BanSnapshot struct {
 	Bits uint8
 }
 
-// IsEmpty reports whether the dossier says nothing.
+// IsEmpty reports whether the snapshot says nothing.
 func (d *UserSnapshot) IsEmpty() bool {
 	return !d.HasRecord() && d.LastSeen.IsZero() && len(d.Friends) == 0 && len(d.Days) == 0 &&
 		len(d.Sessions) == 0 && len(d.Ended) == 0 && len(d.Bans) == 0 && !d.Archived
@@ -71,7 +71,7 @@ func (d *UserSnapshot) IsEmpty() bool {
 // HasRecord reports whether anything about the user was ever set.
 func (d *UserSnapshot) HasRecord() bool { return d.Kind != "" || d.Name != "" || d.Invisible }
 
-// Kinds returns all kinds the dossier names.
+// Kinds returns all kinds the snapshot names.
 func (d *UserSnapshot) Kinds() []string {
 	kinds := make([]string, 0, 1+len(d.Days)+len(d.Sessions))
 	if d.Kind != "" {
@@ -87,7 +87,7 @@ func (d *UserSnapshot) Kinds() []string {
 	return slices.Compact(kinds)
 }
 
-// validate checks a dossier against the rules that whatever comes in by other
+// validate checks a snapshot against the rules that whatever comes in by other
 // ways was held to. No time may be later than latest, no day than today.
 func (d *UserSnapshot) validate(latest time.Time, today Day) error {
 	if d.User == "" {
@@ -236,7 +236,7 @@ func (s *SessionSnapshot) validate(user string, latest time.Time) error {
 	}
 	switch {
 	case s.User != user:
-		return Invalid("user", "is another one than the dossier's")
+		return Invalid("user", "is another one than the snapshot's")
 	case user != "" && s.ID.Home() != uint16(HashUser(user)):
 		return Invalid("id", "is not one of a session of this user")
 	case !s.ID.Time().Equal(s.LoginAt):

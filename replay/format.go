@@ -2,8 +2,10 @@ package replay
 
 import (
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -87,4 +89,40 @@ func isNumber(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+func parseEdge(line string) (row, error) {
+	f := strings.Fields(line)
+	if len(f) != 3 {
+		return row{}, errors.New("a line is: source target seconds")
+	}
+	at, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil {
+		return row{}, errors.New("the third field is not a time in unix seconds")
+	}
+	return row{at: at, user: f[0], friend: f[1]}, nil
+}
+
+func parseCSV(line string) (row, error) {
+	r := csv.NewReader(strings.NewReader(line))
+	f, err := r.Read()
+	if err != nil {
+		return row{}, errors.New("the line is not CSV")
+	}
+	if len(f) != 2 && len(f) != 3 {
+		return row{}, errors.New("a line is: time,user or time,user,kind")
+	}
+	out := row{user: f[1]}
+	if len(f) == 3 {
+		out.kind = f[2]
+	}
+	if out.at, err = strconv.ParseInt(f[0], 10, 64); err == nil {
+		return out, nil
+	}
+	t, err := time.Parse(time.RFC3339, f[0])
+	if err != nil {
+		return row{}, errors.New("the first field is neither a time in RFC 3339 nor in unix seconds")
+	}
+	out.at = t.Unix()
+	return out, nil
 }
