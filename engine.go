@@ -310,12 +310,17 @@ type Transfer interface {
 
 // Events is the log of changes.
 type Events interface {
-	// Tail returns up to limit events that follow after, oldest first, and
-	// waits for one if there is none yet, until ctx ends. It may return fewer
-	// than there are. Events of one user
-	// come in the order they happened. After a restart or a resume the last 5 s
-	// may come again; ids tell repeats apart. ErrEventsGone if after is older
-	// than what is kept or of another store.
+	// EventsAfter returns up to limit events that follow after, oldest first, and
+	// none if there are none; it may return fewer than there are. after is an id,
+	// or "" for the beginning of what is kept. Events of one user come in the order
+	// they happened. After a restart or a resume the last 5 s may come again; ids
+	// tell repeats apart. The ids of one answer ascend as text, and an answer that
+	// holds an id holds all events that have smaller ids, that had been told to
+	// anybody on this server before it was asked for, and that earlier answers did
+	// not hold. ErrEventsGone if after is older than what is kept or of another store.
+	EventsAfter(ctx context.Context, after EventID, limit int, viewer Viewer) ([]Event, error)
+	// Tail is EventsAfter, but waits for an event if there is none yet, until ctx
+	// ends.
 	Tail(ctx context.Context, after EventID, limit int, viewer Viewer) ([]Event, error)
 	// LastEvent returns the id of the newest event, "" if there is none.
 	LastEvent(ctx context.Context) (EventID, error)

@@ -1,6 +1,9 @@
 package rollcall
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // EventType names what happened.
 type EventType string
@@ -20,6 +23,13 @@ const (
 	ArchiveCompleted EventType = "archive.completed"
 	ArchiveFailed    EventType = "archive.failed"
 )
+
+var eventTypes = []EventType{
+	SessionStarted, SessionEnded, UserOnline, UserOffline, UserBanned, UserUnbanned, UserErased, ArchiveCompleted, ArchiveFailed,
+}
+
+// EventTypes returns the types of events there are.
+func EventTypes() []EventType { return slices.Clone(eventTypes) }
 
 // Event is one change, appended in the same atomic step as the change itself.
 // User is empty once the user was erased, except in the UserErased event's

@@ -21,6 +21,7 @@ func eventTests() []test {
 		{"tail returns no more than its limit", tailLimit},
 		{"tail waits for the next event", tailWaits},
 		{"tail ends with its context", tailEnds},
+		{"events are read without waiting, and the ids of an answer ascend", eventsWithoutWaiting},
 		{"an unknown position, or one of another store, is gone", foreignPosition},
 		{"events past what is kept are gone, never silently", eventsTrimmed},
 		{"the last event is the newest", lastEvent},
@@ -303,6 +304,36 @@ func tailEnds(h *harness) {
 	h.Empty(got.events)
 	h.False(errors.Is(got.err, rollcall.ErrEventsGone))
 	h.ErrorIs(got.err, context.Canceled)
+}
+
+func eventsWithoutWaiting(h *harness) {
+	events, err := h.roll.EventsAfter(h.ctx, "", 10)
+	h.NoError(err)
+	h.Empty(events)
+	h.crowd("u", 30, nil)
+	var got []string
+	after := rollcall.EventID("")
+	for range 60 { // far more answers than needed
+		events, err = h.roll.EventsAfter(h.ctx, after, 7)
+		h.NoError(err)
+		h.LessOrEqual(len(events), 7)
+		if len(events) == 0 {
+			break
+		}
+		for i, e := range events {
+			h.True(i == 0 || events[i-1].ID < e.ID, "ids ascend")
+			if e.Type == rollcall.SessionStarted {
+				got = append(got, e.User)
+			}
+		}
+		after = events[len(events)-1].ID
+	}
+	h.Empty(events, "nothing follows the last event")
+	h.Len(got, 30)
+	_, err = h.roll.EventsAfter(h.ctx, "x", 10)
+	h.ErrorIs(err, rollcall.ErrEventsGone)
+	_, err = h.roll.EventsAfter(h.ctx, "", 0)
+	h.Equal("limit", h.code(rollcall.CodeInvalidArgument, err).Field)
 }
 
 func foreignPosition(h *harness) {

@@ -21,6 +21,7 @@ const (
 	schemeKey     = "api_key"
 	schemeSession = "session"
 	schemeCookie  = "cookie"
+	schemeTicket  = "ticket"
 )
 
 func (s *Server) newAPI() huma.API {
@@ -57,6 +58,7 @@ func (s *Server) securitySchemes() map[string]*huma.SecurityScheme {
 		schemeKey:     {Type: "http", Scheme: "bearer", BearerFormat: "rck_…", Description: "An API key of the role the operation names, or of a higher one."},
 		schemeSession: {Type: "http", Scheme: "bearer", BearerFormat: "rct_…", Description: "The token of a session."},
 	}
+	schemes[schemeTicket] = &huma.SecurityScheme{Type: "apiKey", In: "query", Name: ticketParam, Description: "A ticket from POST /v1/events/tickets: works once, within 30 s."}
 	if s.opts.VerifyCookie != "" {
 		schemes[schemeCookie] = &huma.SecurityScheme{Type: "apiKey", In: "cookie", Name: s.opts.VerifyCookie, Description: "The token of a session, from pages of the same origin."}
 	}
@@ -84,6 +86,9 @@ func (s *Server) describe(op *huma.Operation) *Route {
 		}
 	default:
 		op.Security = []map[string][]string{{schemeKey: {}}}
+		if route.Tickets {
+			op.Security = append(op.Security, map[string][]string{schemeTicket: {}})
+		}
 	}
 	op.MaxBodyBytes = route.maxBody() + 1 // huma refuses bodies that reach the limit
 	op.BodyReadTimeout = -1               // the body has been read by then
@@ -240,6 +245,7 @@ func sections() []*huma.Tag {
 		{"Friends", "Friends, and which of them are online."},
 		{"Attendance", "Who was there on which days, and figures made from that."},
 		{"Visits", "Estimates of how many different visitors there were."},
+		{"Events", "What happens, as it happens."},
 		{"End user", "What end users ask for themselves, by the token of their session."},
 		{"Administration", "API keys, the archive and figures of the server."},
 		{"Operation", "Health, measures, and this document."},

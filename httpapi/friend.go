@@ -96,6 +96,7 @@ func (s *Server) putFriends(ctx context.Context, in *putFriendsInput) error {
 		}
 		list[i] = rollcall.Friend{User: f.User, Since: since}
 	}
+	defer s.streams.friendsChanged(in.User)
 	return s.view(ctx).ReplaceFriends(ctx, in.User, list)
 }
 
@@ -104,9 +105,11 @@ func (s *Server) addFriend(ctx context.Context, in *putFriendInput) error {
 	if err != nil {
 		return err
 	}
+	defer s.streams.friendsChanged(in.User, in.Friend)
 	return s.view(ctx).AddFriends(ctx, in.User, in.Mutual, rollcall.Friend{User: in.Friend, Since: since})
 }
 
 func (s *Server) removeFriend(ctx context.Context, in *FriendInput) error {
+	defer s.streams.friendsChanged(in.User, in.Friend)
 	return s.view(ctx).RemoveFriend(ctx, in.User, in.Friend, in.Mutual)
 }

@@ -126,6 +126,9 @@ func (s *Server) admit(g *gate, c *caller, r *http.Request) error {
 	case AccessUser:
 		return s.admitUser(g, c, r)
 	case AccessReader, AccessWriter, AccessAdmin:
+		if ticket := ticketIn(g, r); ticket != "" {
+			return s.admitTicket(c, r, ticket)
+		}
 		return s.admitKey(rollcall.Role(g.Needs), c, r)
 	default:
 		return forbidden("this route is served to nobody")
@@ -267,7 +270,7 @@ func (g *gate) check(c *caller, r *http.Request) error {
 		return rollcall.Invalid("query", "is not a query string")
 	}
 	for name, values := range query {
-		known := slices.Contains(g.queries, name) ||
+		known := slices.Contains(g.queries, name) || (g.Tickets && name == ticketParam) ||
 			(g.attrs && strings.HasPrefix(name, attrPrefix) && name != attrPrefix)
 		switch {
 		case !known:

@@ -20,10 +20,11 @@ type caller struct {
 	query     url.Values // checked by the gate
 	body      []byte     // as JSON, checked by the gate
 
-	role    rollcall.Role    // of the API key; "" without one
-	key     rollcall.APIKey  // zero with AuthOff
-	token   string           // a session's token, not yet looked up
-	session rollcall.Session // of the token, on routes that need a live one
+	role    rollcall.Role         // of the API key; "" without one
+	key     rollcall.APIKey       // zero with AuthOff
+	token   string                // a session's token, not yet looked up
+	ticket  *rollcall.EventTicket // in place of a key; nil for none
+	session rollcall.Session      // of the token, on routes that need a live one
 }
 
 type callerKey struct{}

@@ -29,6 +29,7 @@ type Metrics struct {
 	requestSeconds *prometheus.HistogramVec
 	refusals       *prometheus.CounterVec
 	archive        *archiveMetrics
+	streams        *streamMetrics
 }
 
 var _ rollcall.Observer = (*Metrics)(nil)
@@ -49,15 +50,17 @@ func NewMetrics(reg *prometheus.Registry) (*Metrics, error) {
 			Name: "rollcall_http_requests_total", Help: "HTTP requests by route and status.",
 		}, []string{"route", "status"}),
 		requestSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rollcall_http_request_seconds", Help: "How long HTTP requests took: verify, touch, beat, login, and others.",
+			Name: "rollcall_http_request_seconds", Help: "How long HTTP requests took: verify, touch, beat, login, streams, and others.",
 			Buckets: []float64{1e-4, 1e-3, 1e-2, 1e-1, 1},
 		}, []string{"class"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_refused_callers_total", Help: "Requests refused for who made them: with a credential that is not known, or with one that may not.",
 		}, []string{"event"}),
 		archive: newArchiveMetrics(),
+		streams: newStreamMetrics(),
 	}
 	own := append(m.archive.collectors(), m.commands, m.commandSeconds, m.requests, m.requestSeconds, m.refusals)
+	own = append(own, m.streams.collectors()...)
 	if reg == nil {
 		m.registry = prometheus.NewRegistry()
 		own = append(own, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -107,6 +110,8 @@ func classOf(route string) string {
 		return "beat"
 	case "POST /v1/sessions":
 		return "login"
+	case "GET /v1/events", "GET /v1/me/friends/events":
+		return "stream"
 	default:
 		return "other"
 	}

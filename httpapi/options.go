@@ -37,6 +37,7 @@ type Options struct {
 	CORSOrigins []string
 
 	RateLimits RateLimits
+	Streams    StreamLimits
 
 	// Archive shows and starts the runs of the archive; nil for none.
 	Archive Archive

@@ -31,6 +31,7 @@ type Route struct {
 	// Pages is for routes that end users' own pages call: from cors_origins too,
 	// and within the allowance of their session.
 	Pages    bool
+	Tickets  bool // takes a ticket in place of an API key
 	Verifies bool // answers reverse proxies: see tellProxy
 	Batch    bool // takes bodies of up to 8 MiB instead of 1 MiB
 }
@@ -71,6 +72,10 @@ func Routes() []Route {
 		{Method: "DELETE", Path: "/v1/me/sessions", Needs: AccessUser, Live: true, Pages: true},
 		{Method: "DELETE", Path: "/v1/me/sessions/{id}", Needs: AccessUser, Live: true, Pages: true},
 		{Method: "GET", Path: "/v1/me/friends/online", Needs: AccessUser, Live: true, Pages: true},
+
+		{Method: "GET", Path: "/v1/me/friends/events", Needs: AccessUser, Live: true, Pages: true},
+		{Method: "GET", Path: "/v1/events", Needs: AccessReader, Pages: true, Tickets: true},
+		{Method: "POST", Path: "/v1/events/tickets", Needs: AccessReader},
 
 		{Method: "POST", Path: "/v1/beats", Needs: AccessWriter, Batch: true},
 		{Method: "GET", Path: "/v1/online", Needs: AccessReader},

@@ -11,7 +11,8 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// Server serves the API. It holds no goroutines and nothing to close.
+// Server serves the API. It holds goroutines only while there are streams, which
+// EndStreams ends.
 type Server struct {
 	roll   *rollcall.Roll // sees the truth
 	public *rollcall.Roll // as those see it who are not administrators
@@ -31,6 +32,7 @@ type Server struct {
 	security    *securityLog
 	faults      *faultLog
 	page        *metricsPage
+	streams     *openStreams
 
 	draining atomic.Bool
 }
@@ -58,6 +60,7 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 		faults:      newFaultLog(o.Logger),
 		page:        newMetricsPage(),
 	}
+	s.streams = newStreams(s.roll, s.public, o.Streams, o.Metrics)
 	for _, origin := range o.CORSOrigins {
 		if err := s.crossOrigin.AddTrustedOrigin(origin); err != nil {
 			return nil, rollcall.Invalid("cors_origins", "%q: %v", origin, err)
@@ -85,6 +88,7 @@ func (s *Server) registerAll() {
 	s.registerTouch()
 	s.registerVerify()
 	s.registerMe()
+	s.registerLiveFriends()
 	s.registerBeats()
 	s.registerPresence()
 	s.registerUsers()
@@ -97,6 +101,7 @@ func (s *Server) registerAll() {
 	s.registerVisits()
 	s.registerKinds()
 	s.registerVisitNames()
+	s.registerEvents()
 	s.registerKeys()
 	s.registerArchive()
 	s.registerStats()

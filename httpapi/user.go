@@ -77,6 +77,7 @@ func (s *Server) putUser(ctx context.Context, in *putUserInput) (UserRecord, err
 func (s *Server) eraseUser(ctx context.Context, in *UserInput) error {
 	err := s.view(ctx).Erase(ctx, in.User)
 	if err == nil {
+		s.streams.friendsChanged(in.User)
 		s.security.act(ctx, "erased", s.whom(in.User))
 	}
 	return err

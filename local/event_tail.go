@@ -10,8 +10,8 @@ import (
 )
 
 // tail returns up to limit durable events that follow an event. If there are none, it
-// waits until there is one, or ctx ends.
-func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+// waits until there is one, or ctx ends; without wait it returns none.
+func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer, wait bool) ([]rollcall.Event, error) {
 	from := uint64(0)
 	if after != "" {
 		var err error
@@ -39,6 +39,9 @@ func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, 
 				return events, err
 			}
 			from = last // none of them is for this reader: look on
+		}
+		if !wait {
+			return nil, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -111,12 +114,20 @@ func (l *eventLog) lastDurable() rollcall.EventID {
 	return l.id(l.durableTo)
 }
 
+// EventsAfter implements [rollcall.Events].
+func (e *Engine) EventsAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+	if err := e.readable(); err != nil {
+		return nil, err
+	}
+	return e.events.tail(ctx, after, max(1, limit), v, false)
+}
+
 // Tail implements [rollcall.Events].
 func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
 	if err := e.readable(); err != nil {
 		return nil, err
 	}
-	return e.events.tail(ctx, after, max(1, limit), v)
+	return e.events.tail(ctx, after, max(1, limit), v, true)
 }
 
 // LastEvent implements [rollcall.Events].

@@ -112,6 +112,15 @@ func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v 
 	}
 }
 
+// EventsAfter implements [rollcall.Events].
+func (e *Engine) EventsAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+	pos, from, err := e.positionAfter(after)
+	if err != nil {
+		return nil, err
+	}
+	return e.nextEvents(ctx, pos, from, max(1, limit), v)
+}
+
 // positionAfter returns where a reader stands who was given after, and the place
 // behind which nothing may be missing.
 func (e *Engine) positionAfter(after rollcall.EventID) (position, int64, error) {

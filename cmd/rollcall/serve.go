@@ -154,6 +154,7 @@ func (s *server) close() error {
 func (s *server) serve(listener net.Listener) error {
 	limited := limitConnections(listener, connectionLimit())
 	s.http = newHTTPServer(logged(s.api, s.log), s.log, limited)
+	s.http.RegisterOnShutdown(s.api.EndStreams)
 	s.logConfiguration(limited.limit)
 	listener = limited
 	base := "http://" + reachable(listener.Addr())

@@ -1,0 +1,181 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/fanout"
+)
+
+// openStreams is what all streams of a server share.
+type openStreams struct {
+	truth, public *feed                   // by who may see what
+	friends       *fanout.Hub[liveChange] // of live friends, fed by both
+	keys          *keyWatch
+	tickets       usedTickets
+	metrics       *streamMetrics
+	limits        StreamLimits
+	pages         chan struct{} // holds an entry for each page of the log that is read
+	looks         chan struct{} // and for each list of friends
+	lookEvery     time.Duration // about how often a stream looks at its friends
+
+	ending context.Context
+	end    context.CancelFunc
+
+	mu     sync.Mutex
+	open   int
+	owners map[string]int // streams of each key, and of each user
+}
+
+// StreamLimits bound the streams that are open at a time. Beyond them the answer is
+// unavailable, with Retry-After. The zero value stands for the defaults.
+type StreamLimits struct {
+	All     int // default 20,000
+	PerKey  int // of one API key; default 15,000
+	PerUser int // of live friends, of one user; default 20
+}
+
+func (l *StreamLimits) fill() {
+	for _, d := range []struct {
+		limit *int
+		value int
+	}{{&l.All, 20_000}, {&l.PerKey, 15_000}, {&l.PerUser, 20}} {
+		if *d.limit == 0 {
+			*d.limit = d.value
+		}
+	}
+}
+
+// How many readers may have the engine read for them at a time, beside the feeds:
+// when thousands connect again at once, they take their turns.
+const (
+	pagesAtOnce = 4
+	looksAtOnce = 4
+)
+
+// streamKind names a kind of stream in metrics.
+type streamKind string
+
+const (
+	eventStreams  streamKind = "events"
+	friendStreams streamKind = "friends"
+)
+
+// Why streams end, but for the reader leaving.
+var (
+	errBehind   = errors.New("the reader fell too far behind")
+	errStopping = errors.New("the server stops")
+	errRevoked  = errors.New("the key does not work any more")
+	errEnded    = errors.New("the session has ended")
+)
+
+func newStreams(roll, public *rollcall.Roll, limits StreamLimits, metrics *Metrics) *openStreams {
+	limits.fill()
+	s := &openStreams{
+		truth: newFeed(roll), public: newFeed(public), friends: fanout.New[liveChange](maxBehind),
+		keys: newKeyWatch(roll), metrics: metrics.streams, limits: limits, owners: make(map[string]int),
+		pages: make(chan struct{}, pagesAtOnce), looks: make(chan struct{}, looksAtOnce),
+		lookEvery: lookEvery,
+	}
+	s.ending, s.end = context.WithCancel(ever{})
+	s.truth.also, s.public.also = s.tellEnds, s.tellPresence
+	s.truth.gone, s.public.gone = s.doubtFriends, s.doubtFriends
+	return s
+}
+
+// feedOf is the feed of those who have a role.
+func (s *openStreams) feedOf(role rollcall.Role) *feed {
+	if role == rollcall.RoleAdmin {
+		return s.truth
+	}
+	return s.public
+}
+
+// streamOwner names whose streams are counted together.
+func (c *caller) streamOwner() string {
+	if c.session.User != "" {
+		return "user " + c.session.User
+	}
+	return "key " + c.key.ID
+}
+
+// enter makes room for a stream, until leave is called, or refuses it.
+func (s *openStreams) enter(kind streamKind, owner string) (leave func(), err error) {
+	most := s.limits.PerKey
+	if kind == friendStreams {
+		most = s.limits.PerUser
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= s.limits.All || s.owners[owner] >= most || s.ending.Err() != nil {
+		s.metrics.refused.WithLabelValues(string(kind)).Inc()
+		return nil, &retryError{
+			err:   &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "too many streams are open: try again after the time in Retry-After"},
+			after: time.Second + rand.N(9*time.Second), //nolint:gosec // spreads clients, protects nothing
+		}
+	}
+	s.open++
+	s.owners[owner]++
+	s.metrics.open.WithLabelValues(string(kind)).Inc()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open--
+		if s.owners[owner]--; s.owners[owner] == 0 {
+			delete(s.owners, owner)
+		}
+		s.metrics.open.WithLabelValues(string(kind)).Dec()
+	}, nil
+}
+
+// lifeOf returns the context of a caller's stream: it ends with the request, with
+// the server, and with the key. end is called when the stream is over.
+func (s *openStreams) lifeOf(ctx context.Context, c *caller) (life context.Context, end context.CancelCauseFunc) {
+	life, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ending, func() { cancel(errStopping) })
+	unwatch := func() {}
+	if c.key.ID != "" {
+		unwatch = s.keys.watch(c.key.ID, func() { cancel(errRevoked) })
+	}
+	return life, func(cause error) {
+		stop()
+		unwatch()
+		cancel(cause)
+	}
+}
+
+// ended counts the end of a stream that lived in ctx by its cause.
+func (s *openStreams) ended(ctx context.Context, kind streamKind, err error) {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	why := "client"
+	for name, cause := range map[string]error{
+		"behind": errBehind, "shutdown": errStopping, "key": errRevoked, "session": errEnded,
+	} {
+		if errors.Is(err, cause) {
+			why = name
+		}
+	}
+	s.metrics.ended.WithLabelValues(string(kind), why).Inc()
+}
+
+// page reads a page of the log, in its turn.
+func (s *openStreams) page(ctx context.Context, roll *rollcall.Roll, after rollcall.EventID, limit int) ([]rollcall.Event, error) {
+	select {
+	case s.pages <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.pages }()
+	return roll.EventsAfter(ctx, after, limit)
+}
+
+// EndStreams ends all streams and lets no more begin. Call it when the server that
+// serves the API begins to shut down, as with http.Server.RegisterOnShutdown: it
+// would wait for them.
+func (s *Server) EndStreams() { s.streams.end() }
