@@ -110,7 +110,7 @@ func TestCancelledRequestIsNoFault(t *testing.T) {
 
 func TestUnknownPathsAndMethods(t *testing.T) {
 	s, _ := newFaultySite(t)
-	for _, path := range []string{"/", "/v1", "/v1/", "/v2/sessions", "/v1/sessions/", "/v1//sessions", "/docs/", "/v1/visits/x", "/v1/events", "/console/"} {
+	for _, path := range []string{"/", "/v1", "/v1/", "/v2/sessions", "/v1/sessions/", "/v1//sessions", "/docs/", "/v1/visits/x", "/v1/event", "/console/"} {
 		s.refused(404, rollcall.CodeNotFound, "", "GET", path, "")
 	}
 	w := s.call("", "PUT", "/v1/sessions", "")
