@@ -148,10 +148,16 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOnManyPartitions and the test on one partition show that answers
 // do not depend on how data is spread, which some cases are enough for: a question
-// of any kind goes to as many partitions in each of its cases.
+// of any kind goes to as many partitions in each of its cases. A question costs as many
+// scripts: the usual number of partitions is for long runs, and for what [TestTransfer]
+// moves.
 func TestConformanceOnManyPartitions(t *testing.T) {
 	t.Parallel()
-	short(t, on(shared(t).Server(t).URL(), redis.DefaultPartitions), manyFirst, othersNth)
+	partitions := 16
+	if testbudget.Long() {
+		partitions = redis.DefaultPartitions
+	}
+	short(t, on(shared(t).Server(t).URL(), partitions), manyFirst, othersNth)
 }
 
 func TestConformanceOnOnePartition(t *testing.T) {
@@ -159,12 +165,17 @@ func TestConformanceOnOnePartition(t *testing.T) {
 	short(t, on(shared(t).Server(t).URL(), 1), oneFirst, othersNth)
 }
 
+// TestModel has fewer histories behind Sentinel, where one server stands like any other.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.RunModel(t, on(d.shared(t), 4), 15)
+			histories := 15
+			if d.name == "sentinel" {
+				histories = 2
+			}
+			enginetest.RunModel(t, on(d.shared(t), 4), histories)
 		})
 	}
 }
@@ -183,7 +194,7 @@ func TestVisitors(t *testing.T) {
 // TestCollegeMsg replays the beginning of the data, and all of it in a long run.
 func TestCollegeMsg(t *testing.T) {
 	t.Parallel()
-	live := 10_000
+	live := 6_100
 	if testbudget.Long() {
 		live = 0
 	}
@@ -242,9 +253,17 @@ func (d directory) Open() (rollcall.Engine, error) { return local.Open(d.path, l
 
 func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.TempDir(), "store")} }
 
-// TestTransfer moves everything to another Redis, to an embedded engine and back.
+// TestTransfer moves everything to another Redis, to an embedded engine and back. Between
+// the two engines each way has every second case, in a long run all of them.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
+	short := func(t *testing.T, from, to enginetest.Opener, first int) {
+		if testbudget.Long() {
+			enginetest.RunTransfer(t, from, to)
+		} else {
+			enginetest.RunTransferShort(t, from, to, first, 2)
+		}
+	}
 	url := shared(t).Server(t).URL()
 	t.Run("redis to redis", func(t *testing.T) {
 		t.Parallel()
@@ -253,12 +272,12 @@ func TestTransfer(t *testing.T) {
 	})
 	t.Run("embedded to redis", func(t *testing.T) {
 		t.Parallel()
-		enginetest.RunTransfer(t, embedded, on(url, 4))
+		short(t, embedded, on(url, 4), 0)
 		enginetest.RunRoundTrip(t, embedded, on(url, redis.DefaultPartitions))
 	})
 	t.Run("redis to embedded", func(t *testing.T) {
 		t.Parallel()
-		enginetest.RunTransfer(t, on(url, 4), embedded)
+		short(t, on(url, 4), embedded, 1)
 		enginetest.RunRoundTrip(t, on(url, redis.DefaultPartitions), embedded)
 	})
 }

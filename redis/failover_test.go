@@ -126,7 +126,7 @@ type loader struct {
 // run side by side.
 const (
 	loadWorkers = 4
-	loadEvery   = 10 * time.Millisecond
+	loadEvery   = 20 * time.Millisecond
 )
 
 func load(t *testing.T, roll *rollcall.Roll) *loader {

@@ -74,13 +74,13 @@ func TestDeepPages(t *testing.T) {
 		require.NoError(t, e.Close())
 	}()
 	ctx := t.Context()
-	const sessions, limit = 5000, 50
+	const sessions, limit = 3000, 30
 	for i := range sessions {
 		_, err := roll.Login(ctx, rollcall.Login{User: fmt.Sprint("user", i)})
 		require.NoError(t, err)
 	}
 	hide := true
-	for i := range 100 {
+	for i := range 50 {
 		_, err := roll.PutUser(ctx, fmt.Sprint("user", i*37), rollcall.UserPatch{Invisible: &hide})
 		require.NoError(t, err)
 	}
