@@ -94,6 +94,7 @@ func (m *importRun) mark(ctx context.Context, w *window) error {
 	}
 	m.sortByPartition(w)
 
+	// Several calls at once, each of some neighbouring marks.
 	results := make(chan outcome)
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -115,6 +116,8 @@ func (m *importRun) mark(ctx context.Context, w *window) error {
 			}
 		})
 	}
+
+	// Count what became of them, until all marks are done.
 	var refused []refusal
 	for done := 0; done < len(m.marks); {
 		select {

@@ -125,11 +125,10 @@ func (c *checker) firstDays(at *attendance) {
 		if c.mend == nil {
 			break
 		}
-		k := firstKey(one.r.part(), one.kind, least, uint8(one.r.number()>>16))
 		if old, ok := at.first[one]; ok {
-			c.mend.rebuild(k, removingFirst(one, old))
+			c.mend.rebuild(removingFirst(one, old))
 		}
-		c.mend.rebuild(k, addingFirst(one, least))
+		c.mend.rebuild(addingFirst(one, least))
 		if at.hasArchived[one.r] {
 			c.mend.guessed++
 		}
@@ -147,7 +146,7 @@ func (c *checker) firstDays(at *attendance) {
 		case at.hasArchived[one.r]:
 			unmet[dayID{one.kind, day}] = true
 		case c.mend != nil && c.mend.lost.has(hasArchivedKey(one.r.part(), uint8(one.r.number()>>16))):
-			c.mend.rebuild(k, func(b *pebble.Batch) error {
+			c.mend.rebuild(func(b *pebble.Batch) error {
 				return b.Merge(hasArchivedKey(one.r.part(), uint8(one.r.number()>>16)), dayset.AppendAdd(nil, []uint16{uint16(one.r.number())}), nil)
 			})
 			unmet[dayID{one.kind, day}] = true

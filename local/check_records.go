@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// allIDs checks the ids of users, and reads them for the checks that follow.
 func (c *checker) allIDs() {
 	add := func(k []byte, r ref, id string) {
 		switch {
@@ -41,7 +42,11 @@ func (c *checker) allIDs() {
 			}
 		}
 	})
+
+	// An id by itself is newer than the one in its block.
 	c.table(tabID, func(k, v []byte) { add(k, newRef(k[1], number24(k)), string(v)) })
+
+	// No two numbers may have the same id.
 	for r, id := range c.ids {
 		if other, twice := c.byID[id]; twice { // nobody can tell which is right
 			c.badID(idKey(r.part(), r.number()), r, "user %q also has number %d", id, other.number())
@@ -69,7 +74,7 @@ func (c *checker) badID(k []byte, of ref, format string, args ...any) {
 	}
 	c.mend.drop(idKey(of.part(), of.number()), fmt.Sprintf(format, args...))
 	block := blockKey(of.part(), of.number()>>blockShift)
-	c.mend.rebuild(block, func(b *pebble.Batch) error {
+	c.mend.rebuild(func(b *pebble.Batch) error {
 		v, ok, err := c.st.get(block)
 		ids, bad := decodeBlock(v)
 		if err != nil || bad != nil || !ok {
@@ -92,6 +97,7 @@ func (c *checker) number(k []byte, what string) bool {
 	return ok
 }
 
+// liveSessions checks the live sessions, and their touches.
 func (c *checker) liveSessions() {
 	tokens := make(map[tokenKey]bool)
 	c.table(tabSession, func(k, v []byte) {

@@ -51,7 +51,7 @@ func (c *checker) fault(k []byte, format string, args ...any) {
 func (c *checker) derived(k []byte, fix func(b *pebble.Batch) error, format string, args ...any) {
 	c.report.fault("key %x: %s", k, fmt.Sprintf(format, args...))
 	if c.mend != nil {
-		c.mend.rebuild(k, fix)
+		c.mend.rebuild(fix)
 	}
 }
 
@@ -107,6 +107,7 @@ func (c *checker) sawNumber(p uint8, n uint32) { c.high[p] = max(c.high[p], n+1)
 
 func (c *checker) time(ms int64) { c.latest = max(c.latest, ms) }
 
+// run checks all tables. The ids come first, as the others are compared with them.
 func (c *checker) run() {
 	c.meta()
 	c.kindNames()

@@ -113,6 +113,8 @@ func (e *Engine) listDirty(ctx context.Context, cursor string, limit int) ([]rol
 	if err != nil {
 		return nil, "", err
 	}
+
+	// Months in order, and in each the partitions in order, from the cursor's place on.
 	limit = max(1, limit)
 	kinds := e.kinds.all()
 	var out []rollcall.MonthMap
@@ -212,6 +214,8 @@ func (e *Engine) ClearDirty(ctx context.Context, maps []rollcall.MonthMap) (stil
 func (p *partition) clearDirty(maps []*rollcall.MonthMap) (*tx, int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
+	// The map as it is now is what the archive has, or it has changed since.
 	tx := p.newTx()
 	left := 0
 	done := make(map[monthID][]uint32)
@@ -234,6 +238,7 @@ func (p *partition) clearDirty(maps []*rollcall.MonthMap) (*tx, int, error) {
 		}
 	}
 
+	// One operation for each month and container.
 	for id, numbers := range done {
 		slices.Sort(numbers)
 		err := mergeNumbers(tx.batch, dayset.AppendRemove, numbers, func(c uint8) key { return dirtyKey(p.index, id, c) })

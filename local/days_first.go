@@ -113,6 +113,8 @@ func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstDayMove) error {
 		id dayID
 		n  uint32
 	}
+
+	// Sorted by kind, day and number, the numbers of one set are one operation a container.
 	put := func(entries []entry, op operation) error {
 		slices.SortFunc(entries, func(x, y entry) int {
 			return cmp.Or(cmp.Compare(x.id.kind, y.id.kind), cmp.Compare(x.id.day, y.id.day), cmp.Compare(x.n, y.n))

@@ -78,6 +78,8 @@ type markBatch struct {
 // markBatches sorts marks by partition, by counting.
 func (e *Engine) markBatches(marks []rollcall.Mark) []markBatch {
 	mask := uint64(len(e.parts) - 1)
+
+	// Count the marks of each partition, and sum up: where each partition's share begins.
 	hashes := make([]uint64, len(marks))
 	ends := make([]int, len(e.parts)+1)
 	for i := range marks {
@@ -87,6 +89,8 @@ func (e *Engine) markBatches(marks []rollcall.Mark) []markBatch {
 	for p := range e.parts {
 		ends[p+1] += ends[p]
 	}
+
+	// Put each mark into its place.
 	all := markBatch{make([]*rollcall.Mark, len(marks)), make([]string, len(marks)), make([]uint64, len(marks))}
 	for i, hash := range hashes {
 		at := &ends[hash&mask]
@@ -119,6 +123,8 @@ func (p *partition) mark(now int64, s markBatch, how markOperation) (*tx, int, e
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance(now)
+
+	// Numbers for the users, the marks as numbers, and of those the ones that change something.
 	tx := p.newTx()
 	numbers, fresh, err := p.numbers(tx.batch, s, true, &tx.newNumbers)
 	var steps []packedMark
@@ -139,6 +145,8 @@ func (p *partition) mark(now int64, s markBatch, how markOperation) (*tx, int, e
 		tx.freeNewNumbers()
 		return nil, 0, err
 	}
+
+	// Follow in memory.
 	for _, n := range fresh {
 		p.idStored(n)
 	}
@@ -158,6 +166,8 @@ func (p *partition) packMarks(s markBatch, numbers []uint32, indexOf func(kind s
 		if n == directory.None {
 			continue
 		}
+
+		// Neighbours mostly have the same kind, which is then not resolved again.
 		kind := s.marks[i].Kind
 		if kind == "" {
 			kind = cmp.Or(p.users.get(n).kind, rollcall.DefaultKind)

@@ -175,7 +175,7 @@ func (p *partition) offload(id dayID) (tx *tx, users int, left bool, err error) 
 		return nil, 0, false, err
 	}
 
-	// A question that has begun reads all anew after this.
+	// A question under way reads all anew after this.
 	delete(t.sets, id)
 	t.hasArchived.Or(fresh)
 	p.eng.offloaded.add(id)

@@ -191,7 +191,7 @@ func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 	e.outages.configure(s)
 	e.events.keep = s.EventsCount
 
-	// With new data, or without presence events, whoever is silent by now counts as
+	// With new data, or without presence events, all users who are silent by now count as
 	// announced.
 	for _, p := range e.parts {
 		if line := onlineSince(p.clock, e.offlineAfter); p.announcements.place.Sec == 0 || !s.PresenceEvents {

@@ -7,15 +7,14 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// event is an event as it is stored: rollcall's, its place in the log, and who
-// may see it.
+// event is an event as it is stored, with its number and audience.
 type event struct {
 	rollcall.Event
 	seq      uint64
 	audience enginekit.Audience
 }
 
-// family is the log the event is kept in.
+// family returns the family that the event belongs to.
 func (e *event) family() int {
 	if e.Type == rollcall.UserOnline || e.Type == rollcall.UserOffline {
 		return presenceFamily
@@ -39,7 +38,7 @@ func encodeEvent(e event) []byte {
 	return w.b
 }
 
-// eventsPerRecord bounds a stored run of presence events.
+// eventsPerRecord bounds the presence events of one record.
 const eventsPerRecord = 256
 
 func eventHead(typ rollcall.EventType, aud enginekit.Audience) byte {

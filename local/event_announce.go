@@ -26,8 +26,8 @@ import (
 // Invariants:
 //   - An event carries the instant of the change, whenever it is told.
 //   - The events of a user are told in that order, those of the user's sessions among
-//     them. So whatever appends an event about a user first appends what is overdue of
-//     that user (appendOverdue).
+//     them. So a command that appends an event about a user first appends what is overdue
+//     of that user (appendOverdue).
 //   - An event is in the same batch as what proves it: the command, the beats, or how
 //     far silence has been announced.
 //

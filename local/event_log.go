@@ -205,6 +205,8 @@ func (l *eventLog) redact(b *pebble.Batch, x erasure, from key, family int, next
 			*next = min(*next, binary.BigEndian.Uint64(k[1:]))
 			return errStop
 		}
+
+		// Most records do not hold the bytes of the id, and need not be decoded.
 		if !bytes.Contains(v, id) {
 			return nil
 		}

@@ -33,8 +33,6 @@ type edge struct {
 	since  int64
 }
 
-func (t *friendTable) init() {}
-
 func (t *friendTable) count(n uint32) int {
 	h := t.list.Get(n)
 	if h == 0 {
@@ -176,6 +174,8 @@ func diffEdges(b *pebble.Batch, user ref, from, to []edge) (added, removed []ref
 	for _, e := range from {
 		old[e.friend] = e.since
 	}
+
+	// Friends who were not in the old list, or have another time of friendship.
 	for _, e := range to {
 		since, had := old[e.friend]
 		delete(old, e.friend)
@@ -193,6 +193,8 @@ func diffEdges(b *pebble.Batch, user ref, from, to []edge) (added, removed []ref
 			}
 		}
 	}
+
+	// What is left of the old list is not in the new one.
 	for r := range old {
 		removed = append(removed, r)
 		if err := b.Delete(friendKey(user.part(), user.number(), r), nil); err != nil {

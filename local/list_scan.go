@@ -80,6 +80,8 @@ func (c *scan) matches(slot uint32) bool {
 	if c.name == "" && len(c.attrs) == 0 {
 		return true
 	}
+
+	// The rest is in the packed texts, in their order: name, user agent, device id, attributes.
 	h := c.s.text.Get(slot)
 	if h == 0 {
 		return false

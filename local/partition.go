@@ -39,7 +39,6 @@ func newPartition(e *Engine, index uint8) *partition {
 	p.presence.gone, p.presence.forgotNotes = roaring.New(), roaring.New()
 	p.sessions.init(p)
 	p.users.init()
-	p.friends.init()
 	p.days.init(p)
 	return p
 }

@@ -84,7 +84,7 @@ type Loss struct {
 	Tables  string   // the tables it stood in
 	Keys    []string // ranges of keys, in hex
 	Records int      // at most; -1 if nobody can tell
-	Users   []string // those of whom it is known that it was theirs, the first of them
+	Users   []string // the users it is known to be of, up to some number
 	Days    string   // the days it was of, if it was of days
 	Advice  string   // what to do about it
 }
@@ -173,7 +173,7 @@ func (r *repair) run() error {
 	}
 	if err := r.make(work); err != nil {
 		if errors.Is(err, fs.ErrNotExist) { // a table on the list is missing, or never was
-			err = r.unopened(err)
+			err = unopened(err)
 		}
 		return errors.Join(err, r.o.fs.RemoveAll(work))
 	}
@@ -186,7 +186,7 @@ func damagedTables(err error) bool {
 }
 
 // unopened words an error of opening the store to be repaired.
-func (*repair) unopened(err error) error {
+func unopened(err error) error {
 	if !damagedTables(err) {
 		return err
 	}
@@ -248,7 +248,7 @@ func (r *repair) make(work string) error {
 	}
 	var err error
 	if r.source, err = r.open(r.dir, forRepair); err != nil {
-		return r.unopened(err)
+		return unopened(err)
 	}
 	r.target, err = r.open(work, forUse)
 	if err == nil {

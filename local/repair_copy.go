@@ -131,8 +131,8 @@ func (r *repair) copyOne(k []byte) error {
 	return r.copyRecord(k, v)
 }
 
-// nextKey finds the first key behind one in any table file, whatever becomes of
-// its value; nil for none.
+// nextKey finds the first key behind one in any table file, also if its value cannot be read; nil for
+// none.
 func (r *repair) nextKey(k []byte) []byte {
 	t := r.source.tables.Load()
 	levels, err := t.db.SSTables()

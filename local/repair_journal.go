@@ -188,6 +188,8 @@ func (r *repair) endSessions() error {
 	if !r.endAll {
 		return nil
 	}
+
+	// Each live session becomes an ended one, and its user is gone.
 	numbers, err := r.numbers()
 	if err != nil {
 		return err
@@ -216,6 +218,8 @@ func (r *repair) endSessions() error {
 		})
 		return r.mend.err
 	})
+
+	// Their touches are of nobody now.
 	for _, table := range [...]byte{tabTouch, tabTouched} {
 		r.mend.do(func(b *pebble.Batch) error { return b.DeleteRange(key{table}, key{table}.after(), nil) })
 	}

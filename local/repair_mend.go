@@ -89,7 +89,7 @@ func (m *mender) dropNumbers(k []byte, numbers []uint32) {
 }
 
 // rebuild carries out a fix that loses nothing.
-func (m *mender) rebuild(_ []byte, fix func(b *pebble.Batch) error) {
+func (m *mender) rebuild(fix func(b *pebble.Batch) error) {
 	m.rebuilt++
 	m.do(fix)
 }

@@ -78,36 +78,45 @@ func (r *repair) lossOf(d *damagedFile, c *checker, missing map[byte][]string) L
 	if d.offset == 0 {
 		loss.What = fmt.Sprintf("what stood in %s: %s", d.name, plain(d.err))
 	}
-	of := lostRanges(d.keys)
-	for _, k := range d.keys {
-		if loss.Keys = append(loss.Keys, fmt.Sprintf("%x … %x", k.from, k.to)); len(loss.Keys) == namedDrops {
-			break
+	for _, k := range d.keys[:min(len(d.keys), namedDrops)] {
+		loss.Keys = append(loss.Keys, fmt.Sprintf("%x … %x", k.from, k.to))
+	}
+	for _, info := range tableInfos() {
+		if a := adviceOn(info.table); a != "" && lostRanges(d.keys).overlap(key{info.table}) {
+			loss.Advice += a + " "
 		}
 	}
+	loss.Users = usersIn(d.keys, c, missing)
+	loss.Days = daysIn(d.keys)
+	return loss
+}
+
+// usersIn names the users of whom records are in ranges of keys; none if they are too many. missing has,
+// by table, users whose records the events prove to be lost.
+func usersIn(ranges lostRanges, c *checker, missing map[byte][]string) []string {
 	users := make(map[string]bool)
 	for _, info := range tableInfos() {
-		if !of.overlap(key{info.table}) {
+		if !ranges.overlap(key{info.table}) {
 			continue
-		}
-		if a := adviceOn(info.table); a != "" {
-			loss.Advice += a + " "
 		}
 		for _, user := range missing[info.table] {
 			users[user] = true
 		}
-		if info.number && info.table != tabNamedBy && info.table != tabForgot && info.table != tabGone {
-			for n, id := range c.ids {
-				if of.has(newKey(info.table, 5).u8(n.part()).u24(n.number())) && len(users) <= namedUsers {
-					users[id] = true
-				}
+
+		// Of tables by number, but for those in which nearly all users have no record.
+		if !info.number || info.table == tabNamedBy || info.table == tabForgot || info.table == tabGone {
+			continue
+		}
+		for n, id := range c.ids {
+			if len(users) <= namedUsers && ranges.has(newKey(info.table, 5).u8(n.part()).u24(n.number())) {
+				users[id] = true
 			}
 		}
 	}
-	if len(users) <= namedUsers {
-		loss.Users = slices.Sorted(maps.Keys(users))
+	if len(users) > namedUsers {
+		return nil
 	}
-	loss.Days = daysIn(d.keys)
-	return loss
+	return slices.Sorted(maps.Keys(users))
 }
 
 // daysIn names the days of attendance that ranges of keys may hold: from one to another, or "any".

@@ -144,6 +144,7 @@ func (p *partition) chooseSessions(l *endShare, c *rollcall.EndCommand, now int6
 			out = append(out, x)
 		}
 	}
+	// By id, then all of a user that match, then those of banned users.
 	for _, id := range l.ids {
 		if slot, ok := s.find(rollcall.Ref{ID: id}); ok {
 			add(chosenSession{slot, c.Cause, c.Reason, c.Actor})

@@ -251,7 +251,7 @@ func (e *Engine) expireAll(late []*partition, now int64) {
 
 // lockWithoutOverdue locks a partition. If the partition has large users, it does so
 // at an instant at which no session past its deadline stands in the login order: then
-// whatever stands in the orders of a large user is alive.
+// all sessions in the orders of a large user are alive.
 func (p *partition) lockWithoutOverdue(now int64) {
 	p.mu.Lock()
 	for len(p.sessions.large.of) > 0 && p.sessions.due(p.latest(now)) {

@@ -2,31 +2,30 @@ package local
 
 import "math/bits"
 
-// slotIndex finds slots by a hash of something they hold: open addressing over
-// 4-byte entries, deletion by shifting back. It grows by a quarter when four
-// fifths are in use, so that an entry costs between 5 and 6.25 bytes; places
-// are taken from the high bits of the hash.
+// slotIndex finds slots by a hash of what they hold: open addressing over 4-byte entries,
+// deletion by shifting back. It grows by a quarter when four fifths are in use, so an entry
+// costs between 5 and 6.25 bytes. A place comes from the high bits of the hash.
 //
-// What it grows out of is left in steps, as [directory.Directory] does it: in the
-// order of places, from behind an empty one once round, whole runs at a time. What
-// is at home before left has gone over, and all else still stands; what is new is
-// entered in the larger table only.
+// It grows in steps, as [directory.Directory] does: the old and the larger table stand side by
+// side, and each change moves some entries. It takes them in the order of places, once round
+// from behind an empty place, whole runs at a time. Entries whose home comes before left have
+// moved, all others have not. New entries go to the larger table.
 type slotIndex struct {
 	table []uint32 // slot+1, 0 for none
 	used  int      // in both tables
 	hash  func(slot uint32) uint64
 
-	old    []uint32 // what it is growing out of, or none
+	old    []uint32 // the table that it grows out of, or none
 	start  int      // behind an empty place of old
-	left   int      // places of old, from start on, that have been left
-	remain int      // entries of old that still stand
+	left   int      // places of old, from start on, whose entries have moved
+	remain int      // entries of old that have not
 }
 
 const (
 	minIndex = 64
 
-	// indexStep bounds the places that are left when a slot is added or removed:
-	// far more than it takes to be through before the larger table is full.
+	// indexStep bounds the places that one change looks at to move entries. It is enough to be
+	// through long before the larger table is full.
 	indexStep = 256
 )
 
@@ -42,7 +41,7 @@ func placeAfter(table []uint32, i int) int {
 	return i
 }
 
-// find returns the slot of that hash for which same holds.
+// find returns the slot with a hash for which same holds.
 func (x *slotIndex) find(hash uint64, same func(slot uint32) bool) (uint32, bool) {
 	if x.used == 0 {
 		return 0, false
@@ -64,7 +63,7 @@ func findIn(table []uint32, hash uint64, same func(slot uint32) bool) (uint32, b
 	return 0, false
 }
 
-// stillInOld reports whether what has that hash, and was in old, still is.
+// stillInOld reports whether an entry of that hash, if it was in old, has not moved.
 func (x *slotIndex) stillInOld(hash uint64) bool {
 	return len(x.old) != 0 && distance(x.old, x.start, placeIn(x.old, hash)) >= x.left
 }
@@ -101,8 +100,7 @@ func (x *slotIndex) grow() {
 	x.start = placeAfter(x.old, x.start)
 }
 
-// move moves what stands in the next places of the table that is being left, up
-// to the end of a run.
+// move moves the entries of the next places of the old table, up to the end of a run.
 func (x *slotIndex) move(places int) {
 	if len(x.old) == 0 {
 		return
@@ -135,7 +133,7 @@ func distance(table []uint32, j, i int) int {
 	return i - j + len(table)
 }
 
-// remove takes a slot out; what it is hashed by must still stand.
+// remove takes a slot out. The columns must still hold what it is hashed by.
 func (x *slotIndex) remove(slot uint32) {
 	if x.used == 0 {
 		return

@@ -33,6 +33,8 @@ func (p *partition) loadSessions() error {
 	if err != nil {
 		return err
 	}
+
+	// The blocks of the last snapshot of touches, then those flushed since.
 	used := s.limit
 	for _, table := range [...]byte{tabTouched, tabTouch} {
 		err := p.scan(table, func(k, v []byte) error { return p.loadTouches(k, v, &used) })

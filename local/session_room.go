@@ -115,6 +115,7 @@ const (
 	scopeDeviceClass
 )
 
+// isInScope reports whether a limit counts a session.
 func (r *room) isInScope(c limitScope, slot uint32) bool {
 	return c == scopeAll || (r.classInUse && r.s.device.Get(slot) == r.device)
 }
@@ -168,6 +169,7 @@ func (r *room) firstStaying(n int, order iter.Seq[uint32]) []uint32 {
 	return out
 }
 
+// inScope returns the sessions that a limit counts, of a small user, by login.
 func (r *room) inScope(c limitScope) []uint32 {
 	return slices.DeleteFunc(slices.Clone(r.few), func(slot uint32) bool { return !r.isInScope(c, slot) })
 }

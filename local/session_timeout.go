@@ -27,7 +27,7 @@ type timeoutClass struct {
 // fronts orders the classes by the deadline of the front of their queue, outages aside, so
 // that the next session to expire is found without looking at each class. When stale
 // entries are dropped, a front may become later than fronts says. So it can be found too
-// early, and whoever takes it looks again.
+// early, and its taker looks again.
 type timeoutClasses struct {
 	list    []timeoutClass // by index; 0 is no class
 	indexes map[timeouts]uint32

@@ -11,12 +11,15 @@ import (
 
 // load rebuilds memory from the store, partitions in parallel.
 func (e *Engine) load() error {
+	// What the partitions share.
 	if err := e.initMeta(); err != nil {
 		return err
 	}
 	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted()), e.visits.load(), e.loadOffloaded()); err != nil {
 		return err
 	}
+
+	// The partitions, on all processors.
 	next := make(chan *partition)
 	faults := make([]error, len(e.parts))
 	var wg sync.WaitGroup
@@ -43,6 +46,9 @@ func (e *Engine) load() error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
+
+	// What needs all partitions: friends are of several. Numbers that nothing is known of are
+	// what a crash has left.
 	e.outages.loaded(e.latest(0))
 	if err := e.loadFriends(); err != nil {
 		return err
@@ -121,8 +127,9 @@ func number24(k []byte) uint32 {
 	return uint32(k[2])<<16 | uint32(k[3])<<8 | uint32(k[4])
 }
 
+// loadIDs reads the ids of users: those stored one by one, which are newer, and the blocks.
 func (p *partition) loadIDs() error {
-	ids := make(map[uint32]string) // newer than their block
+	ids := make(map[uint32]string)
 	err := p.scan(tabID, func(k, v []byte) error {
 		ids[number24(k)] = string(v)
 		return nil

@@ -146,7 +146,7 @@ func (s *store) reopen() error {
 func (s *store) swap(t *tables) error {
 	old := s.tables.Load()
 
-	// No command comes between: whatever is in the journal is in the new tables.
+	// No command comes between, so all that is in the journal is in the new tables.
 	s.applying.Lock()
 	err := s.journal.Sync()
 	if err == nil {

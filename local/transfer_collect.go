@@ -6,7 +6,7 @@ import (
 )
 
 // collect sorts what the snapshots say by partition. It goes through them in the order in which
-// sort did, so the numbers come in the order in which they are asked for.
+// splitByPartition did, so the numbers come in the order in which they are asked for.
 func (m *importRun) collect() error {
 	given := func(user string) ref {
 		w := m.shares[m.eng.partitionOf(user).index]

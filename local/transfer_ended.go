@@ -10,12 +10,12 @@ import (
 
 // Ended sessions stand in the store by id, not by user, and an export needs them by user. So it
 // reads all of a partition once, without a lock, and from then on the partition notes for it
-// which sessions have ended, and which were erased. Under the lock the export takes in only the
-// few last changes.
+// which sessions have ended, and which were erased. Under the lock the export adds only the few
+// last changes.
 
 const (
 	mostNotes = 1 << 16 // with more changes than that, all is read anew
-	fewNotes  = 64      // so many changes are taken in under the locks
+	fewNotes  = 64      // up to so many changes are added under the locks
 )
 
 // endedNotes are changes of the ended sessions of a partition, for an export. The partition's
@@ -26,7 +26,7 @@ type endedNotes struct {
 	over   bool // there were too many, or nothing has been read yet: read all anew
 }
 
-// few reports whether the changes may be taken in under the locks.
+// few reports whether the changes may be added under the locks.
 func (n *endedNotes) few() bool { return !n.over && len(n.ids)+len(n.erased) <= fewNotes }
 
 func (n *endedNotes) add(ids []rollcall.SessionID, erased []erasure) {
@@ -65,7 +65,7 @@ func (s *sessions) noteErased(x erasure) {
 	}
 }
 
-// takeChanges takes in what has changed, with the lock held only to fetch the notes.
+// takeChanges adds what has changed since, with the lock held only to fetch the notes.
 func (x *exportRun) takeChanges(ctx context.Context) error {
 	x.p.mu.Lock()
 	notes := *x.notes

@@ -86,9 +86,7 @@ func (e *Engine) importStep(now int64, snapshots []rollcall.UserSnapshot) error 
 		return err
 	}
 	defer release()
-	if err := m.sort(); err != nil {
-		return err
-	}
+	m.splitByPartition()
 	for _, w := range m.locked {
 		w.p.mu.Lock()
 	}
@@ -161,9 +159,9 @@ func (m *importRun) shareOf(p *partition) *importShare {
 	return m.shares[p.index]
 }
 
-// sort finds out which partitions have a part in the step, and who needs a number there.
+// splitByPartition finds out which partitions have a part in the step, and who needs a number there.
 // collect goes through the snapshots in the same order.
-func (m *importRun) sort() error {
+func (m *importRun) splitByPartition() {
 	m.shares = make([]*importShare, len(m.eng.parts))
 	want := func(user string) {
 		hash := rollcall.HashUser(user)
@@ -192,7 +190,6 @@ func (m *importRun) sort() error {
 			m.locked = append(m.locked, w)
 		}
 	}
-	return nil
 }
 
 // needsNumber reports whether anything is known of the user besides bans and ended sessions,

@@ -8,23 +8,19 @@ import (
 
 // Upkeep when very much is due at once.
 //
-// Commands wait for upkeep in four places: for a partition's lock, for the batch
-// before theirs on its way into the tables, for the bytes before theirs in the
-// journal, and for a processor. So
-//   - what a lock is held for is a step of a fixed number of things, whatever is
-//     due and however large the partition is;
-//   - after each step the processor is offered to others (turn.over);
-//   - what upkeep has on its way to the journal is bounded: see maxSweepTxs and
-//     flushBytes;
-//   - upkeep goes through the partitions from the last to the first. Commands
-//     about all users lock them from the first to the last, and hold the first
-//     while they wait for the next: in the same direction they would meet upkeep
-//     in each partition again, and keep everybody waiting for its steps in all of
-//     them together. In opposite directions they meet once.
+// Commands wait for upkeep in four places: for a partition's lock, for the batch before theirs on
+// its way into the tables, for the bytes before theirs in the journal, and for a processor. So:
+//   - A lock is held for a step of a fixed number of things, however much is due and however large
+//     the partition is.
+//   - After each step the processor is offered to others (timeSlice.over).
+//   - What upkeep has on its way to the journal is bounded (maxSweepTxs, flushBytes).
+//   - Upkeep goes through the partitions from the last to the first. Commands about all users lock
+//     them from the first to the last, and hold the first while they wait for the next. In the same
+//     direction they would meet upkeep again in each partition. In opposite directions they meet
+//     once.
 //
-// Upkeep gives up its turn when it has worked for so long in one tick, and goes
-// on with the next one: what is heard has to be flushed every second. What it
-// has not come to yet shows in no answer.
+// In one tick upkeep works for so long, and the next tick goes on: what is heard has to be flushed
+// every second. What it has not come to yet shows in no answer.
 const (
 	sweepTime  = 600 * time.Millisecond
 	forgetTime = 100 * time.Millisecond

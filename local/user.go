@@ -255,6 +255,8 @@ func (e *Engine) Unban(_ context.Context, at time.Time, user string, k rollcall.
 	if err := e.dropDoubles(p, k); err != nil { // durable with what follows
 		return false, err
 	}
+
+	// Without a ban there is nothing to do, but a ban may just have been lifted: wait for that.
 	p.mu.Lock()
 	_, found := p.users.banOf(k, p.advance(now))
 	if !found {

@@ -16,9 +16,9 @@ import (
 
 // Erasing a user.
 //
-// Nothing that names the user may stay, and whoever registers the same id later is another
-// person, of whom nothing may go. Some of it is found by the user's number; some has to be
-// looked for among the records of others, which takes too long for one step.
+// Nothing that names the user may stay. The same id may belong to another person later, of whom
+// nothing may go. Some records are found by the user's number. Others have to be looked for among
+// the records of all users, which takes too long for one step.
 //
 // Invariants:
 //   - A record (tabErasure) says what is still to do, from before anything goes until

@@ -89,7 +89,7 @@ func (a *Arena) Free(h Handle) {
 	if s.live > 0 {
 		return
 	}
-	// The last slab with room stays, lest one string that comes and goes
+	// The last slab with room stays. Otherwise one string that comes and goes would
 	// allocate a slab each time.
 	alone := s.next == 0 && s.prev == 0
 	if s.class == large || !alone {

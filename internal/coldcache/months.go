@@ -17,8 +17,8 @@ type Key struct {
 
 // Month holds the sets of the days of one month, in every partition.
 type Month struct {
-	// AsOf is set by whoever fills the month: how things stood before. Whoever uses the month
-	// compares it.
+	// AsOf is the caller's: the function that fills the month notes how things stood before, and
+	// the user of the month compares.
 	AsOf []int64
 
 	parts []map[int32]*roaring.Bitmap

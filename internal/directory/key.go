@@ -25,7 +25,7 @@ func keyOf(hash uint64, id string) key {
 		return key(v)
 	}
 	// The table's positions and tags come from other bits mostly, so that a
-	// text is hardly ever compared in vain.
+	// text that differs is hardly ever compared.
 	return textBit | key(hash>>24&hashMask)<<handleBits
 }
 

@@ -1,6 +1,5 @@
-// Package expiry keeps slots in the order of an instant, for a timeout that all
-// of them share: whoever was heard last stands last, and the front is the next
-// to fall due.
+// Package expiry keeps slots in the order of an instant, for a timeout that all of them
+// share. The slot heard last stands last, and the front is the next to fall due.
 package expiry
 
 import "sort"
@@ -123,7 +122,7 @@ func (q *Queue) Compacting() bool { return q.compacting }
 
 // Compact takes a step of dropping the entries that are not valid: it looks at no
 // more than limit of them. The order of the rest stays. Between two steps the
-// queue may be used and changed as ever.
+// queue may be used and changed as usual.
 func (q *Queue) Compact(limit int, valid func(at int64, slot uint32) bool) {
 	q.compacting = true
 	for range limit {

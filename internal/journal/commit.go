@@ -102,8 +102,8 @@ func (j *Journal) put(p *pending) error {
 
 func (j *Journal) id() uint64 { return j.nextID - 1 }
 
-// confirm makes known that a group is durable. Durable is called first, so that whoever waited
-// finds it done.
+// confirm makes known that a group is durable. It calls Durable first, so a caller that waited
+// finds its work done.
 func (j *Journal) confirm(p *pending) {
 	n := p.first + uint64(p.count) - 1
 	if j.o.Durable != nil {
@@ -242,7 +242,7 @@ func (j *Journal) Release(n uint64) error {
 	return nil
 }
 
-// Replace begins a new segment, so that Release can let go of the one in use.
+// Replace begins a new segment, so that Release can release the one in use.
 func (j *Journal) Replace() error {
 	if j.numbers {
 		return nil

@@ -160,7 +160,7 @@ func (s *Sequence) NeedsCompaction() bool {
 // Compact takes a step of dropping the dead entries: it looks at no more than
 // limit live ones and reports whether there is more to do. moved is told of each
 // that gets another position, in their order. Between two steps the sequence may
-// be used and changed as ever.
+// be used and changed as usual.
 func (s *Sequence) Compact(limit int, moved func(slot, from, to uint32)) (more bool) {
 	for range limit {
 		pos, ok := s.Next(s.next)

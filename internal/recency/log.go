@@ -87,7 +87,7 @@ func (l *log) run(at, end uint32) []uint32 {
 // compact takes a step of dropping the entries for which wanted is false, and the
 // groups left empty: whole groups, until it has looked at limit entries. wanted is
 // asked once for each entry, oldest first. Between two steps the log may be used
-// and grow as ever.
+// and grow as usual.
 func (l *log) compact(limit int, wanted func(sec, n uint32) bool) {
 	l.compacting = true
 	for l.next < len(l.groups) && limit > 0 {
