@@ -339,9 +339,9 @@ func (e *Engine) usersOf(ctx context.Context, part int, numbers []uint32) ([]str
 	for _, some := range byBucket(numbers) {
 		fields := make([]string, len(some))
 		for i, place := range some {
-			fields[i] = fmt.Sprint(numbers[place])
+			fields[i] = strconv.FormatUint(uint64(numbers[place]), 10)
 		}
-		bucket := e.of(part, fmt.Sprintf("ids:%d", numbers[some[0]]/idStep))
+		bucket := e.of(part, "ids:"+strconv.FormatUint(uint64(numbers[some[0]]/idStep), 10))
 		calls = append(calls, plainCall(func() rueidis.Completed { return e.client.B().Hmget().Key(bucket).Field(fields...).Build() }))
 		asked = append(asked, some)
 	}

@@ -162,9 +162,9 @@ func (f Figures) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcal
 	if to < today && q.Range.To.NextIn(f.Days.Zone()) == q.Today {
 		read = today // who came today is at no risk
 	}
-	var out []rollcall.UserStreak
+	var out topStreaks
 	var longest longestStreaks
-	reset := func() { out, longest = nil, longestStreaks{limit: q.Limit} }
+	reset := func() { out, longest = topStreaks{limit: q.Limit}, longestStreaks{limit: q.Limit} }
 	err := f.Days.EachPartition(ctx, daysOnly(q.Kind, from, read), reset, func(p PartitionDays) error {
 		top := longest.add(dayset.Streaks(p, from, to, today, q.Limit, never(f.Days.Zone())))
 		numbers := make([]uint32, len(top))
@@ -175,15 +175,28 @@ func (f Figures) Streaks(ctx context.Context, q rollcall.StreakQuery) ([]rollcal
 		for i, u := range users {
 			if u != "" {
 				s := rollcall.Streak{Current: top[i].Current, AtRisk: top[i].AtRisk, Longest: top[i].Longest}
-				out = append(out, rollcall.UserStreak{User: u, Streak: s})
+				out.add(rollcall.UserStreak{User: u, Streak: s})
 			}
 		}
 		return err
 	})
-	slices.SortFunc(out, func(a, b rollcall.UserStreak) int {
+	return out.list, err
+}
+
+// topStreaks are the longest streaks of those that were added, the longest first, ties
+// by user.
+type topStreaks struct {
+	limit int
+	list  []rollcall.UserStreak
+}
+
+func (t *topStreaks) add(s rollcall.UserStreak) {
+	place, _ := slices.BinarySearchFunc(t.list, s, func(a, b rollcall.UserStreak) int {
 		return cmp.Or(cmp.Compare(b.Longest, a.Longest), strings.Compare(a.User, b.User))
 	})
-	return out[:min(len(out), q.Limit)], err
+	if place < t.limit {
+		t.list = slices.Insert(t.list[:min(len(t.list), t.limit-1)], place, s)
+	}
 }
 
 // longestStreaks is how long the longest streaks of the partitions so far are.
