@@ -9,24 +9,24 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-// book is attendance by kind in the plainest form; "" is all kinds.
-type book map[string]roster
+// referenceMarks is attendance by kind in the plainest form; "" is all kinds.
+type referenceMarks map[string]referenceDays
 
-func newBook(kinds ...string) book {
-	b := book{"": {}}
+func newReferenceMarks(kinds ...string) referenceMarks {
+	b := referenceMarks{"": {}}
 	for _, k := range kinds {
-		b[k] = roster{}
+		b[k] = referenceDays{}
 	}
 	return b
 }
 
-func (b book) add(m rollcall.Mark) {
+func (b referenceMarks) add(m rollcall.Mark) {
 	b[m.Kind].add(m.User, m.Day)
 	b[""].add(m.User, m.Day)
 }
 
 // remove takes a mark out; false if there was none.
-func (b book) remove(m rollcall.Mark) bool {
+func (b referenceMarks) remove(m rollcall.Mark) bool {
 	if !b[m.Kind][m.Day][m.User] {
 		return false
 	}
@@ -40,7 +40,7 @@ func (b book) remove(m rollcall.Mark) bool {
 	return true
 }
 
-func (b book) erase(user string) {
+func (b referenceMarks) erase(user string) {
 	for _, r := range b {
 		for d := range maps.Clone(r) {
 			r.remove(user, d)
@@ -48,14 +48,14 @@ func (b book) erase(user string) {
 	}
 }
 
-func (r roster) remove(user string, d rollcall.Day) {
+func (r referenceDays) remove(user string, d rollcall.Day) {
 	if delete(r[d], user); len(r[d]) == 0 {
 		delete(r, d)
 	}
 }
 
 // marks returns all marks of a kind, in order.
-func (r roster) marks(kind string) []rollcall.Mark {
+func (r referenceDays) marks(kind string) []rollcall.Mark {
 	var out []rollcall.Mark
 	for _, d := range slices.Sorted(keys(r)) {
 		for _, u := range slices.Sorted(maps.Keys(r[d])) {
@@ -65,7 +65,7 @@ func (r roster) marks(kind string) []rollcall.Mark {
 	return out
 }
 
-func (r roster) days(user string, span rollcall.DayRange) []rollcall.Day {
+func (r referenceDays) days(user string, span rollcall.DayRange) []rollcall.Day {
 	var out []rollcall.Day
 	for d := span.From; d <= span.To; d++ {
 		if r[d][user] {
@@ -75,7 +75,7 @@ func (r roster) days(user string, span rollcall.DayRange) []rollcall.Day {
 	return out
 }
 
-func (r roster) activeDays(span rollcall.DayRange) []int {
+func (r referenceDays) activeDays(span rollcall.DayRange) []int {
 	t := r.table()
 	days := make([]int, len(t.users))
 	for d := span.From; d <= span.To; d++ {
@@ -95,7 +95,7 @@ func (r roster) activeDays(span rollcall.DayRange) []int {
 	return out
 }
 
-func (r roster) every(span rollcall.DayRange) []string {
+func (r referenceDays) every(span rollcall.DayRange) []string {
 	t := r.table()
 	always := t.union(span.From, span.To)
 	for d := span.From; d <= span.To; d++ {
@@ -112,13 +112,13 @@ func (r roster) every(span rollcall.DayRange) []string {
 	return out
 }
 
-// asks requires of every question about a range the answer that a book gives.
+// asks requires of every question about a range the answer that the reference marks give.
 //
 // Of questions that differ in one setting only, it asks one after the other, in
 // turns that differ from kind to kind, and of each kind one sort of question: after
 // every step all sorts are asked, of other kinds than before. In a long run it asks
 // all of each kind.
-func (h *harness) asks(b book, span rollcall.DayRange) {
+func (h *harness) asks(b referenceMarks, span rollcall.DayRange) {
 	h.asked++
 	all := testbudget.Long()
 	for i, kind := range slices.Sorted(maps.Keys(b)) {
@@ -136,7 +136,7 @@ func (h *harness) asks(b book, span rollcall.DayRange) {
 }
 
 // asksCounts requires the figures of days.
-func (h *harness) asksCounts(r roster, kind string, span rollcall.DayRange, turn int) {
+func (h *harness) asksCounts(r referenceDays, kind string, span rollcall.DayRange, turn int) {
 	q := rollcall.SeriesQuery{Range: span, Kind: kind, MAU: []rollcall.MAU{rollcall.MAU28, rollcall.MAU30, rollcall.MAUMonth}[(turn+turn/3)%3]}
 	series, err := h.roll.Series(h.ctx, q)
 	h.NoError(err)
@@ -157,7 +157,7 @@ func (h *harness) asksCounts(r roster, kind string, span rollcall.DayRange, turn
 }
 
 // asksUsers requires who was there, and when.
-func (h *harness) asksUsers(r roster, kind string, span rollcall.DayRange, turn int) {
+func (h *harness) asksUsers(r referenceDays, kind string, span rollcall.DayRange, turn int) {
 	h.Equal(r.every(span), append([]string{}, h.active(kind, rollcall.MatchEvery, span.From, span.To)...), "every day of %q", kind)
 	any := slices.Sorted(maps.Keys(r.union(span.From, span.To)))
 	h.Equal(append([]string{}, any...), append([]string{}, h.active(kind, rollcall.MatchAny, span.From, span.To)...), "any day of %q", kind)
@@ -180,7 +180,7 @@ func (h *harness) asksUsers(r roster, kind string, span rollcall.DayRange, turn 
 
 // asksCohorts requires retention and life cycle, of periods enough to fill the
 // range but no more than a month of days.
-func (h *harness) asksCohorts(r roster, kind string, span rollcall.DayRange) {
+func (h *harness) asksCohorts(r referenceDays, kind string, span rollcall.DayRange) {
 	for _, period := range []rollcall.Period{rollcall.PeriodDay, rollcall.PeriodWeek, rollcall.PeriodMonth} {
 		within := span
 		if period == rollcall.PeriodDay {

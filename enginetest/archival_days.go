@@ -11,8 +11,8 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-// daysBetween is the kinds and days of a book that are between two days.
-func (b book) daysBetween(from, to rollcall.Day) (out []rollcall.Mark) {
+// daysBetween is the kinds and days of the reference marks that are between two days.
+func (b referenceMarks) daysBetween(from, to rollcall.Day) (out []rollcall.Mark) {
 	for _, kind := range slices.Sorted(maps.Keys(b)) {
 		for _, d := range slices.Sorted(keys(b[kind])) {
 			if kind != "" && from <= d && d <= to {
@@ -25,13 +25,13 @@ func (b book) daysBetween(from, to rollcall.Day) (out []rollcall.Mark) {
 
 // withArchivedMarks begins again with an archive and marks of some days up to today. It
 // returns the archive, the same marks in the plainest form, and today.
-func (h *harness) withArchivedMarks(days int) (*memoryArchive, book, rollcall.Day) {
+func (h *harness) withArchivedMarks(days int) (*memoryArchive, referenceMarks, rollcall.Day) {
 	s := h.withArchive()
-	return s, book(h.populate(days)), h.roll.Today()
+	return s, referenceMarks(h.populate(days)), h.roll.Today()
 }
 
-// enter marks a day on the engine and in the book.
-func (h *harness) enter(b book, m rollcall.Mark) {
+// enter marks a day on the engine and in the reference marks.
+func (h *harness) enter(b referenceMarks, m rollcall.Mark) {
 	h.mark(m)
 	b.add(m)
 }
@@ -125,7 +125,7 @@ func offloadUnmark(h *harness) {
 func offloadFirstDay(h *harness) {
 	s := h.withArchive()
 	today := h.roll.Today()
-	b := newBook("user", "guest")
+	b := newReferenceMarks("user", "guest")
 	for _, d := range []int{-60, -55, -40, -12, 0} {
 		for _, kind := range []string{"user", "guest"} {
 			b.add(rollcall.Mark{User: "alice", Kind: kind, Day: today + rollcall.Day(d)})
@@ -258,7 +258,7 @@ func offloadRandom(h *harness) {
 	for seed := range testbudget.Rounds(h.outer, testbudget.Budget{Least: 1, Most: 3, Time: time.Second}) {
 		s := h.withArchive()
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
-		b := newBook("user", "guest")
+		b := newReferenceMarks("user", "guest")
 		today := h.roll.Today()
 		some := func() rollcall.Mark {
 			kind := []string{"user", "user", "guest"}[r.IntN(3)]
@@ -307,7 +307,7 @@ func offloadZones(h *harness) {
 		h.fresh(rollcall.Options{Archive: s, Timezone: zone})
 		h.clock.Set(time.Date(2026, time.April, 9, 3, 30, 0, 0, time.UTC)) // yesterday in New York
 		r := rand.New(rand.NewPCG(3, 4))
-		b := newBook("user")
+		b := newReferenceMarks("user")
 		var marks []rollcall.Mark
 		for range 600 { // over the end of winter time in New York
 			at := h.now().Add(-time.Duration(r.Int64N(int64(60 * 24 * time.Hour))))
@@ -337,7 +337,7 @@ func offloadFirstDayMeanwhile(h *harness) {
 	for _, leaves := range []bool{false, true} {
 		s := h.withArchive()
 		today := h.roll.Today()
-		b := newBook("user")
+		b := newReferenceMarks("user")
 		first, next := rollcall.Mark{User: "alice", Kind: "user", Day: today - 60}, rollcall.Mark{User: "alice", Kind: "user", Day: today - 50}
 		for _, m := range []rollcall.Mark{first, next, {User: "alice", Kind: "user", Day: today - 3}, {User: "bob", Kind: "user", Day: today - 50}} {
 			h.enter(b, m)

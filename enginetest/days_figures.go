@@ -29,10 +29,10 @@ func longFigureTests() []test {
 	}
 }
 
-// roster is attendance in the plainest form: who was there on each day.
-type roster map[rollcall.Day]map[string]bool
+// referenceDays is attendance in the plainest form: who was there on each day.
+type referenceDays map[rollcall.Day]map[string]bool
 
-func (r roster) add(user string, d rollcall.Day) {
+func (r referenceDays) add(user string, d rollcall.Day) {
 	if r[d] == nil {
 		r[d] = make(map[string]bool)
 	}
@@ -40,7 +40,7 @@ func (r roster) add(user string, d rollcall.Day) {
 }
 
 // union returns everyone there on any day from a to b.
-func (r roster) union(a, b rollcall.Day) map[string]bool {
+func (r referenceDays) union(a, b rollcall.Day) map[string]bool {
 	out := make(map[string]bool)
 	for d, users := range r {
 		if a <= d && d <= b {
@@ -52,7 +52,7 @@ func (r roster) union(a, b rollcall.Day) map[string]bool {
 	return out
 }
 
-func (r roster) series(q rollcall.SeriesQuery) []rollcall.DayFigures {
+func (r referenceDays) series(q rollcall.SeriesQuery) []rollcall.DayFigures {
 	t := r.table()
 	var out []rollcall.DayFigures
 	for d := q.Range.From; d <= q.Range.To; d++ {
@@ -68,7 +68,7 @@ func (r roster) series(q rollcall.SeriesQuery) []rollcall.DayFigures {
 	return out
 }
 
-func (r roster) retention(q rollcall.RetentionQuery) []rollcall.CohortRow {
+func (r referenceDays) retention(q rollcall.RetentionQuery) []rollcall.CohortRow {
 	t, last := r.table(), slices.Max(slices.Collect(keys(r)))
 	var rows []rollcall.CohortRow
 	for start := q.Period.Start(q.Range.From); start <= q.Range.To; start = q.Period.Next(start) {
@@ -93,7 +93,7 @@ func (r roster) retention(q rollcall.RetentionQuery) []rollcall.CohortRow {
 	return rows
 }
 
-func (r roster) lifecycle(q rollcall.LifecycleQuery) []rollcall.LifecycleRow {
+func (r referenceDays) lifecycle(q rollcall.LifecycleQuery) []rollcall.LifecycleRow {
 	t := r.table()
 	var rows []rollcall.LifecycleRow
 	for start := q.Period.Start(q.Range.From); start <= q.Range.To; start = q.Period.Next(start) {
@@ -115,7 +115,7 @@ func (r roster) lifecycle(q rollcall.LifecycleQuery) []rollcall.LifecycleRow {
 	return rows
 }
 
-func keys(r roster) func(func(rollcall.Day) bool) {
+func keys(r referenceDays) func(func(rollcall.Day) bool) {
 	return func(yield func(rollcall.Day) bool) {
 		for d := range r {
 			if !yield(d) {
@@ -127,8 +127,8 @@ func keys(r roster) func(func(rollcall.Day) bool) {
 
 // populate marks a crowd with different habits on the days before today, all
 // of one kind or of two, and returns who was there by kind; "" is all.
-func (h *harness) populate(days int) map[string]roster {
-	out := map[string]roster{"": {}, "user": {}, "guest": {}}
+func (h *harness) populate(days int) map[string]referenceDays {
+	out := map[string]referenceDays{"": {}, "user": {}, "guest": {}}
 	var marks []rollcall.Mark
 	for u := range 60 {
 		user := fmt.Sprint("u", u)
@@ -249,7 +249,7 @@ func activeDaysFigures(h *harness) {
 	}
 }
 
-func (r roster) streaks(span rollcall.DayRange, today rollcall.Day) []rollcall.UserStreak {
+func (r referenceDays) streaks(span rollcall.DayRange, today rollcall.Day) []rollcall.UserStreak {
 	t := r.table()
 	var out []rollcall.UserStreak
 	for u := range t.union(span.From, span.To).members() {

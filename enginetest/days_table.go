@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// table is a roster with sets of bits for maps, which many days are united in. A
+// table is referenceDays with sets of bits for maps, which many days are united in. A
 // user's bit is their place among all users in the order of text.
 type table struct {
 	users []string
@@ -17,9 +17,9 @@ type table struct {
 	days  map[rollcall.Day]userSet
 }
 
-// table returns the roster's table. It is for one question: marks that the roster
+// table returns the table of the days. It is for one question: marks that the days
 // takes later are not in it.
-func (r roster) table() *table {
+func (r referenceDays) table() *table {
 	all := make(map[string]int)
 	for _, users := range r {
 		for u := range users {

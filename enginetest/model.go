@@ -41,7 +41,7 @@ type model struct {
 	users    map[string]rollcall.User
 	friends  map[string]map[string]time.Time
 	bans     map[string]time.Time
-	marks    map[string]roster // by kind
+	marks    map[string]referenceDays // by kind
 	outages  []gap
 }
 
@@ -62,7 +62,7 @@ func newModel(rt *rapid.T, t *testing.T, open Opener) *model {
 	m := &model{
 		h: newHarness(rt, t, t.Context(), open), ticked: rapid.Bool().Draw(rt, "ticked"),
 		seen: map[string]int64{}, gone: map[string]bool{}, users: map[string]rollcall.User{},
-		friends: map[string]map[string]time.Time{}, bans: map[string]time.Time{}, marks: map[string]roster{},
+		friends: map[string]map[string]time.Time{}, bans: map[string]time.Time{}, marks: map[string]referenceDays{},
 	}
 	m.h.open(rollcall.Options{Policies: m.h.newPolicies(
 		rollcall.Policy{IdleTimeout: 10 * time.Minute, MaxSessions: 4},
@@ -97,8 +97,8 @@ func (m *model) expires(s *modelSession) time.Time {
 	return idle
 }
 
-// settle ends what is past its deadline and forgets what is past its retention.
-func (m *model) settle() {
+// sweep ends what is past its deadline and forgets what is past its retention.
+func (m *model) sweep() {
 	for _, s := range m.sessions {
 		if s.end == nil {
 			if at, cause := m.deadline(s); !m.now().Before(at) {
@@ -231,11 +231,11 @@ func (m *model) user(id string) rollcall.User {
 }
 
 // everyone there on each day, of a kind or of all.
-func (m *model) roster(kind string) roster {
+func (m *model) marksOf(kind string) referenceDays {
 	if kind != "" {
 		return m.marks[kind]
 	}
-	out := roster{}
+	out := referenceDays{}
 	for _, of := range m.marks {
 		for d, users := range of {
 			for u := range users {
@@ -248,7 +248,7 @@ func (m *model) roster(kind string) roster {
 
 func (m *model) mark(user, kind string, d rollcall.Day) bool {
 	if m.marks[kind] == nil {
-		m.marks[kind] = roster{}
+		m.marks[kind] = referenceDays{}
 	}
 	fresh := !m.marks[kind][d][user]
 	m.marks[kind].add(user, d)

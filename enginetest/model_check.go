@@ -12,7 +12,7 @@ import (
 
 // check compares all answers with the model's.
 func (m *model) check() {
-	m.settle()
+	m.sweep()
 	for _, s := range m.sessions {
 		m.checkSession(s)
 	}
@@ -208,7 +208,7 @@ func (m *model) checkUser(user string) {
 	}
 	m.h.Equal(len(m.friends[user]), got.Friends)
 	var days []rollcall.Day
-	for d, users := range m.roster("") {
+	for d, users := range m.marksOf("") {
 		if users[user] {
 			days = append(days, d)
 		}
@@ -220,7 +220,7 @@ func (m *model) checkUser(user string) {
 func (m *model) checkAttendance() {
 	today := m.h.roll.Today()
 	for _, kind := range []string{"", "user", "strict"} {
-		who := m.roster(kind)
+		who := m.marksOf(kind)
 		q := rollcall.SeriesQuery{Range: rollcall.DayRange{From: today - 9, To: today}, Kind: kind, MAU: rollcall.MAU28}
 		series, err := m.h.roll.Series(m.h.ctx, q)
 		m.h.NoError(err)
@@ -242,7 +242,7 @@ func (m *model) checkFigures() {
 	today := m.h.roll.Today()
 	span := rollcall.DayRange{From: today - 20, To: today}
 	for _, kind := range []string{"", "guest"} {
-		who := m.roster(kind)
+		who := m.marksOf(kind)
 		life := rollcall.LifecycleQuery{Range: span, Kind: kind, Period: rollcall.PeriodDay}
 		rows, err := m.h.roll.Lifecycle(m.h.ctx, life)
 		m.h.NoError(err)

@@ -17,9 +17,9 @@ func people() []string { return []string{"1", "007", "7", "alice", "bob", "a:b{c
 func (m *model) actions() map[string]func(*rapid.T) {
 	step := func(act func(*rapid.T)) func(*rapid.T) {
 		return func(t *rapid.T) {
-			m.settle()
+			m.sweep()
 			act(t)
-			m.settle()
+			m.sweep()
 		}
 	}
 	actions := map[string]func(*rapid.T){
@@ -338,7 +338,7 @@ func (m *model) doAdvance(t *rapid.T) {
 		time.Millisecond, 999 * time.Millisecond, time.Second, 5 * time.Second, 20 * time.Second, 50 * time.Second, time.Minute,
 		3 * time.Minute, 5 * time.Minute, 10 * time.Minute, time.Hour, 25 * time.Hour, 50 * time.Hour,
 	}).Draw(t, "time")
-	m.settle()
+	m.sweep()
 	switch {
 	case !m.ticked:
 		m.h.advance(d)
@@ -349,7 +349,7 @@ func (m *model) doAdvance(t *rapid.T) {
 		for end := m.now().Add(d); m.now().Before(end); {
 			m.h.advance(min(5*time.Second, end.Sub(m.now())))
 			m.h.tick()
-			m.settle()
+			m.sweep()
 		}
 	default:
 		from := m.now()
@@ -362,5 +362,5 @@ func (m *model) doAdvance(t *rapid.T) {
 		}
 		m.h.tick()
 	}
-	m.settle()
+	m.sweep()
 }

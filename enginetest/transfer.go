@@ -363,7 +363,7 @@ func movePutOff(x *moving) {
 
 func moveArchived(x *moving) {
 	s := x.from.withArchive()
-	b := book(x.from.populate(40))
+	b := referenceMarks(x.from.populate(40))
 	today := x.from.roll.Today()
 	for _, day := range []rollcall.Day{today - 30, today - 25} {
 		m := rollcall.Mark{User: "long ago", Kind: "user", Day: day} // and never since
