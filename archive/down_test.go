@@ -171,7 +171,7 @@ func TestWithTheServerDownEverythingSaysSo(t *testing.T) {
 			"Months":        func() error { _, err := db.Months(ctx); return err },
 			"Runs":          func() error { _, err := db.Runs(ctx, 1); return err },
 			"LastCompleted": func() error { _, _, err := db.LastCompleted(ctx); return err },
-			"Departed":      func() error { _, err := db.OffloadedDays(ctx); return err },
+			"OffloadedDays": func() error { _, err := db.OffloadedDays(ctx); return err },
 			"Verify":        func() error { return db.Verify(ctx, changes) },
 			"EraseUser":     func() error { return db.EraseUser(ctx, "user-1") },
 			"Compact":       func() error { return db.Compact(ctx) },

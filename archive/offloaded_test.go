@@ -48,7 +48,7 @@ func TestOffloads(t *testing.T) {
 	})
 }
 
-func TestManyDaysDepartAtOnce(t *testing.T) {
+func TestManyDaysAreOffloadedAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		db := open(t, fresh())
 		l := lease(t, db)
@@ -70,7 +70,7 @@ func TestManyDaysDepartAtOnce(t *testing.T) {
 	})
 }
 
-func TestADayThatDepartedIsNotHot(t *testing.T) {
+func TestAnOffloadedDayIsNotHot(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		ctx := t.Context()
 		db := open(t, fresh())

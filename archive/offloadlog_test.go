@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-func writeDepartures(t require.TestingT, l *OffloadLog, users []string) *offloadFile {
+func writeOffloadLog(t require.TestingT, l *OffloadLog, users []string) *offloadFile {
 	f, err := l.begin(offloadHead{Kind: "user", Month: "2026-01", Days: []rollcall.Day{rollcall.DateOf(2026, 1, 2)}, Run: 7})
 	require.NoError(t, err)
 	for _, user := range users {
@@ -33,7 +33,7 @@ func TestErasingFindsEveryUserInTheLog(t *testing.T) {
 		name := rapid.OneOf(rapid.StringN(1, 30, rollcall.MaxUserLen), rapid.SampledFrom(hostile()))
 		users := rapid.SliceOfDistinct(name.Filter(func(u string) bool { return rollcall.CheckUser(u) == nil }), rapid.ID[string]).Draw(rt, "users")
 		slices.Sort(users)
-		f := writeDepartures(rt, l, users)
+		f := writeOffloadLog(rt, l, users)
 		var early []string // while the file is being written
 		if len(users) > 0 && rapid.Bool().Draw(rt, "early") {
 			early = users[:1]
@@ -74,7 +74,7 @@ func TestErasingFindsEveryUserInTheLog(t *testing.T) {
 func TestAnErasureThatWasCutShortIsFinished(t *testing.T) {
 	l, err := OpenOffloadLog(t.TempDir())
 	require.NoError(t, err)
-	require.NoError(t, writeDepartures(t, l, []string{"ann", "bob", "cy"}).commit())
+	require.NoError(t, writeOffloadLog(t, l, []string{"ann", "bob", "cy"}).commit())
 	path := filepath.Join(l.dir, "2026-01_user_run7.jsonl")
 	b, err := os.ReadFile(path) //nolint:gosec // the test's own
 	require.NoError(t, err)
@@ -95,9 +95,9 @@ func TestTheLogKeepsToItself(t *testing.T) {
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
-	require.NoError(t, writeDepartures(t, l, []string{"a"}).commit())
-	require.NoError(t, writeDepartures(t, l, []string{"b"}).commit(), "a second one of the same run")
-	f := writeDepartures(t, l, []string{"c"})
+	require.NoError(t, writeOffloadLog(t, l, []string{"a"}).commit())
+	require.NoError(t, writeOffloadLog(t, l, []string{"b"}).commit(), "a second one of the same run")
+	f := writeOffloadLog(t, l, []string{"c"})
 	require.ErrorContains(t, f.add("b", 1), "out of order")
 	require.NoError(t, l.sweep())
 	entries, err := os.ReadDir(dir)

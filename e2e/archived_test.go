@@ -10,9 +10,9 @@ import (
 	"github.com/rollcall/rollcall/archive"
 )
 
-// newShelvedSite is a site with an archive. What is returned beside it does a run
+// newArchivedSite is a site with an archive. What is returned beside it does a run
 // that lets all days go before one.
-func newShelvedSite(t *testing.T, on backend, o rollcall.Options) (*site, func(first rollcall.Day)) {
+func newArchivedSite(t *testing.T, on backend, o rollcall.Options) (*site, func(first rollcall.Day)) {
 	t.Helper()
 	dir := t.TempDir()
 	db, err := archive.Open(t.Context(), "sqlite:"+filepath.Join(dir, "archive.db"), archive.Options{})

@@ -82,8 +82,8 @@ func differential(t *testing.T, binary string, other backend, seed uint64, steps
 	require.NoError(t, err)
 	d := &duel{t: t, script: newScript(seed, rollcall.DayOf(time.Now(), location))}
 	d.sides[0] = newSide(start(t, binary, t.TempDir(), common...))
-	shelf := "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
-	d.sides[1] = newSide(start(t, binary, t.TempDir(), append(append(common, "--archive-dsn", shelf), other.flags(other.store())...)...))
+	archived := "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
+	d.sides[1] = newSide(start(t, binary, t.TempDir(), append(append(common, "--archive-dsn", archived), other.flags(other.store())...)...))
 	for i, engine := range []string{"local", "redis"} {
 		var stats struct{ Engine string }
 		d.sides[i].get(&stats, request{method: http.MethodGet, path: "/v1/stats"}, http.StatusOK)

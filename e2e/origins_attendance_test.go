@@ -54,7 +54,7 @@ func hotAndArchived(t *testing.T, on backend, boundary string, test func(s *site
 	t.Run("hot", func(t *testing.T) { test(newSite(t, on, rollcall.Options{}), t, func() {}) })
 	for name, first := range map[string]string{"archived": "2026-02-03", "across the boundary": boundary} {
 		t.Run(name, func(t *testing.T) {
-			s, shelve := newShelvedSite(t, on, rollcall.Options{})
+			s, shelve := newArchivedSite(t, on, rollcall.Options{})
 			test(s, t, func() { shelve(day(t, first)) })
 		})
 	}
