@@ -298,3 +298,25 @@ func TestEveryMetricThatTheDocsNameIsMeasured(t *testing.T) {
 		}
 	}
 }
+
+// TestTheArchitectureKnowsTheNounOfEveryFile keeps its tables whole: a file is found by
+// its noun, the part of its name before the first underscore.
+func TestTheArchitectureKnowsTheNounOfEveryFile(t *testing.T) {
+	noun := func(file string) string {
+		return strings.FieldsFunc(path.Base(file)+"_", func(r rune) bool { return strings.ContainsRune("_.*", r) })[0]
+	}
+	known := map[string]bool{"doc": true}
+	for _, word := range words(read(t, "docs/architecture.md")) {
+		if slices.Contains([]string{".go", ".lua"}, path.Ext(word)) {
+			known[noun(word)] = true
+		}
+	}
+	for _, file := range repository(t) {
+		folder := path.Dir(file)
+		if strings.HasSuffix(file, "_test.go") || !slices.Contains([]string{".go", ".lua"}, path.Ext(file)) ||
+			!slices.Contains([]string{".", "local", "redis", "redis/lua", "redis/lua/lib", "httpapi", "enginetest"}, folder) {
+			continue
+		}
+		require.True(t, known[noun(file)], "docs/architecture.md has no place for %s: add it to a row of \"Where a feature is\"", file)
+	}
+}
