@@ -35,6 +35,13 @@ func (r *Roll) BeatKey(id SessionID) [sha256.Size]byte {
 	return r.keyed("beat", id[:])
 }
 
+// KeyBeatKey returns the key that authenticates the UDP beats of the API key with
+// an id: HMAC-SHA-256(secret, "beat" ‖ 0 ‖ key id). It is kept nowhere, and there is
+// one whether the API key exists or not.
+func (r *Roll) KeyBeatKey(id [8]byte) [sha256.Size]byte {
+	return r.keyed("beat", id[:])
+}
+
 // Pseudonym returns what stands for a user where the user is not to be named,
 // such as in logs: 16 hex digits keyed with the secret. Who has neither secret
 // nor guess learns nothing from it; who has both can tell whether it fits.

@@ -55,6 +55,9 @@ prepare() {
     postgres || missing+=(postgresql)
     mariadb || missing+=(mariadb-server)
     have npm || missing+=(nodejs npm)
+    have python3 || missing+=(python3)
+    have nginx || missing+=(nginx-light)
+    have caddy || missing+=(caddy)
     ((${#missing[@]})) || return 0
 
     if ((EUID == 0)) && have apt-get; then
@@ -65,6 +68,7 @@ prepare() {
     have redis-server || say "no redis-server: what needs one cannot be tested here"
     postgres || say "no PostgreSQL: the archive cannot be tested with it here"
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
+    have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
     have npm || say "no npm: the OpenAPI document is not tested with linters and a generated client here"
 }
 

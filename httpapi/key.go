@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/hex"
 	"log/slog"
 	"net/http"
 
@@ -32,7 +33,8 @@ type createKeyInput struct {
 // newKey is a key with its text, which is shown once.
 type newKey struct {
 	KeyRecord
-	Key string `json:"key" doc:"secret; shown once"`
+	Key     string `json:"key" doc:"secret; shown once"`
+	BeatKey string `json:"beat_key,omitempty" doc:"secret; keys the UDP beats of a gateway; not for readers"`
 }
 
 type keyInput struct {
@@ -64,10 +66,16 @@ func (s *Server) createKey(ctx context.Context, in *createKeyInput) (newKey, err
 		return newKey{}, rollcall.Invalid("ttl", "must be at least 1s")
 	}
 	made, text, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: in.Body.Name, Role: in.Body.Role, TTL: ttl})
-	if err == nil {
-		s.security.act(ctx, "key_made", slog.String("key", made.ID), slog.String("role", string(made.Role)), slog.String("ttl", ttl.String()))
+	if err != nil {
+		return newKey{}, err
 	}
-	return newKey{KeyRecord: keyOf(made), Key: text}, err
+	s.security.act(ctx, "key_made", slog.String("key", made.ID), slog.String("role", string(made.Role)), slog.String("ttl", ttl.String()))
+	out := newKey{KeyRecord: keyOf(made), Key: text}
+	if made.Role.Allows(rollcall.RoleWriter) {
+		beatKey := s.roll.KeyBeatKey([8]byte(made.Hash[:8]))
+		out.BeatKey = hex.EncodeToString(beatKey[:])
+	}
+	return out, nil
 }
 
 func (s *Server) revokeKey(ctx context.Context, in *keyInput) error {

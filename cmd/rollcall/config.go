@@ -22,6 +22,7 @@ import (
 // config is the configuration, read and checked.
 type config struct {
 	listen   string
+	udp      string // "" for none
 	tlsCert  string
 	tlsKey   string
 	dataDir  string
@@ -113,6 +114,12 @@ func (r *configReader) read() *config {
 	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
 		r.fault("listen", "must be an address and a port, such as 127.0.0.1:8080, is %q", c.listen)
 	}
+	c.udp = r.get("udp.listen")
+	if _, port, err := net.SplitHostPort(c.udp); c.udp != "" {
+		if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
+			r.fault("udp.listen", "must be an address and a port, such as 127.0.0.1:8081, is %q", c.udp)
+		}
+	}
 	return c
 }
 
@@ -183,7 +190,7 @@ func (r *configReader) eventsKeep() (time.Duration, int) {
 }
 
 func (r *configReader) http() httpapi.Options {
-	o := httpapi.Options{VerifyCookie: r.get("verify.cookie"), CORSOrigins: list(r.get("cors_origins"))}
+	o := httpapi.Options{VerifyCookie: r.get("verify.cookie"), PresenceScript: r.get("presence.script"), CORSOrigins: list(r.get("cors_origins"))}
 	if r.oneOf("auth", "keys", "off") == "off" {
 		o.Auth = httpapi.AuthOff
 	}

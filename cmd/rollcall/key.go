@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type keyRecord struct {
 	CreatedAt time.Time     `json:"created_at"`
 	ExpiresAt *time.Time    `json:"expires_at,omitempty"`
 	Key       string        `json:"key,omitempty"`
+	BeatKey   string        `json:"beat_key,omitempty"`
 }
 
 func recordOf(k rollcall.APIKey) keyRecord {
@@ -93,6 +95,10 @@ func (k *localKeys) create(role rollcall.Role, name string, ttl time.Duration) (
 	key, text, err := k.roll.CreateKey(k.app.ctx, rollcall.NewKey{Name: name, Role: role, TTL: ttl})
 	out := recordOf(key)
 	out.Key = text
+	if err == nil && key.Role.Allows(rollcall.RoleWriter) {
+		beatKey := k.roll.KeyBeatKey([8]byte(key.Hash[:8]))
+		out.BeatKey = hex.EncodeToString(beatKey[:])
+	}
 	return out, err
 }
 
@@ -138,6 +144,9 @@ func (c *keyCreateCmd) Run(a *app) error {
 	}
 	fmt.Fprintln(a.stdout, key.Key)
 	fmt.Fprintf(a.stderr, "Key %s, role %s. It is shown this once: keep it safe.\n", key.ID, key.Role)
+	if key.BeatKey != "" {
+		fmt.Fprintf(a.stderr, "Beat key, for UDP beats of a gateway: %s\n", key.BeatKey)
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/httpapi"
+	"github.com/rollcall/rollcall/udpbeat"
 )
 
 type serveCmd struct {
@@ -45,7 +46,8 @@ type server struct {
 	engine  rollcall.Engine
 	roll    *rollcall.Roll
 	api     *httpapi.Server
-	archive *archiveService // nil without an archive
+	archive *archiveService   // nil without an archive
+	udp     *udpbeat.Listener // nil if no UDP beats are taken
 	http    *http.Server
 	cert    *keyPair // nil for plain HTTP
 	hangup  <-chan os.Signal
@@ -142,12 +144,19 @@ func (s *server) open() error {
 	if s.api, err = httpapi.New(s.roll, opts); err != nil {
 		return errors.Join(err, s.close())
 	}
+	if s.udp, err = listenUDP(s.roll, conf.udp, s.log, metrics.Registry()); err != nil {
+		return errors.Join(err, s.close())
+	}
 	return nil
 }
 
 func (s *server) close() error {
 	s.archive.stop()
-	return errors.Join(s.roll.Close(), s.engine.Close(), s.archive.close())
+	var udpErr error
+	if s.udp != nil {
+		udpErr = s.udp.Close()
+	}
+	return errors.Join(udpErr, s.roll.Close(), s.engine.Close(), s.archive.close())
 }
 
 // serve answers requests until the context ends, then drains.

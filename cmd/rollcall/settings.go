@@ -38,6 +38,7 @@ type settings struct {
 	Grace        string `key:"presence.offline_grace" name:"presence-offline-grace" def:"0s" placeholder:"0s" help:"Wait before a user is announced offline."`
 	LeaveGrace   string `key:"presence.leave_grace" name:"presence-leave-grace" def:"10s" placeholder:"10s" help:"Wait before one who logged out is announced offline."`
 	Events       string `key:"presence.events" name:"presence-events" def:"on" placeholder:"on" help:"on or off: announce users online and offline."`
+	Script       string `key:"presence.script" name:"presence-script" placeholder:"/js/here.js" help:"A second path of /v1/presence.js, where visitors block that."`
 	Policies     string `key:"policies" def:"[]" placeholder:"[]" help:"List of policies, as JSON (a YAML list in the file)."`
 	RestartGrace string `key:"restart_grace" name:"restart-grace" def:"60s" placeholder:"60s" help:"Put off deadlines that fell into an outage."`
 	VerifyCookie string `key:"verify.cookie" name:"verify-cookie" help:"Cookie that carries the session token."`
@@ -50,6 +51,7 @@ type settings struct {
 	ArchiveKeep  string `key:"archive.keep_hot" name:"archive-keep-hot" def:"400d" placeholder:"400d" help:"How long days stay in the engine too; off for ever."`
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
 	CORSOrigins  string `key:"cors_origins" name:"cors-origins" help:"Origins whose pages may send touches."`
+	UDPListen    string `key:"udp.listen" name:"udp-listen" placeholder:"127.0.0.1:8081" help:"Address for UDP beats (default: none are taken)."`
 	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" def:"10000,20000" placeholder:"10000,20000" help:"Requests a second of a key, as rate,burst; off for none."`
 	RateSession  string `key:"rate_limits.session" name:"rate-limits-session" def:"50,200" placeholder:"50,200" help:"Requests a second of an end user, as rate,burst."`
 	RateFailures string `key:"rate_limits.failures" name:"rate-limits-failures" def:"20,100" placeholder:"20,100" help:"Failed sign-ins a second of an address, as rate,burst."`
