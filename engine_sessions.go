@@ -28,6 +28,15 @@ type Sessions interface {
 	// the order of refs.
 	Touch(ctx context.Context, now time.Time, refs []Ref, policies *Policies) ([]Touched, error)
 
+	// Leave notes that the client of a live session went away and left it open, as a
+	// closed page does. Unless another live session of the user was seen within
+	// Settings.Window, the user is gone as after a logout: not online until the next
+	// beat, and announced offline Settings.LeaveGrace later if they are not heard
+	// before. An engine may take a user of over 64 sessions to be heard in another
+	// one. The session lives on, and its times stay. It answers as Lookup does for
+	// the administrator, and an ended session changes nothing.
+	Leave(ctx context.Context, now time.Time, ref Ref) (Session, error)
+
 	// Lookup returns a live session, or an ended one with End set as long as it
 	// is remembered; CodeNotFound otherwise, and for the public also if the
 	// session is an invisible user's. It is no sign of life.

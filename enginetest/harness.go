@@ -64,6 +64,7 @@ func groups() []group {
 		{name: "visits", tests: visitTests()},
 		{name: "events", tests: eventTests()},
 		{name: "transitions", tests: transitionTests()},
+		{name: "leave", tests: leaveTests()},
 		{name: "users", tests: userTests()},
 		{name: "kinds", tests: kindTests()},
 		{name: "invisible", tests: invisibleTests()},

@@ -20,6 +20,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(withCaller(r.Context(), c))
 	own := *r.URL // the path is rewritten, and is not ours
 	r.URL = &own
+	verifyAnyPath(r)
+	s.opts.presencePath(r.URL)
 	out, in := newOutgoing(w), receive(w, r)
 	out.Header().Set("X-Request-Id", c.requestID)
 	start := time.Now()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/rollcall/rollcall"
 )
@@ -32,6 +33,9 @@ type Options struct {
 	// VerifyCookie is the name of the cookie in which browsers hold their
 	// session's token; "" for none.
 	VerifyCookie string
+	// PresenceScript is a second path of the presence script, such as /js/here.js,
+	// for sites whose visitors block the first; "" for none.
+	PresenceScript string
 	// CORSOrigins are the origins, such as https://app.example.com, whose pages
 	// may call the API.
 	CORSOrigins []string
@@ -66,6 +70,9 @@ func (o *Options) fill() error {
 	}
 	if o.VerifyCookie != "" && (&http.Cookie{Name: o.VerifyCookie, Value: "x"}).Valid() != nil {
 		return rollcall.Invalid("verify.cookie", "%q is not a cookie name", o.VerifyCookie)
+	}
+	if p := o.PresenceScript; p != "" && (!strings.HasPrefix(p, "/") || strings.HasPrefix(p, "/v1/") || !isPlainPath(p)) {
+		return rollcall.Invalid("presence.script", "must be a path such as /js/here.js, of letters, digits, / . - and _, and not below /v1/, is %q", p)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

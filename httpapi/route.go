@@ -127,5 +127,6 @@ func Routes() []Route {
 		{Method: "GET", Path: "/openapi.json", Needs: AccessPublic},
 		{Method: "GET", Path: "/openapi-3.0.json", Needs: AccessPublic},
 		{Method: "GET", Path: "/docs", Needs: AccessPublic},
+		{Method: "GET", Path: PresenceScriptPath, Needs: AccessPublic},
 	}
 }

@@ -108,6 +108,7 @@ func (s *Server) registerAll() {
 	s.registerHealth()
 	s.registerMetrics()
 	s.registerDocs()
+	s.registerPresenceScript()
 }
 
 // SetReady says whether /readyz may answer that the server is ready. It starts

@@ -34,6 +34,10 @@ func (s *Server) registerTouch() {
 	touch := op("POST /v1/touch", "touch", "End user", "A sign of life of a session")
 	touch.Description = "By an end user's token: the session, or problem+json saying that it ended and how. " +
 		"By an API key, up to 1,000 tokens or sessions: what became of each, in the order asked."
+	touch.Parameters = []*huma.Param{{
+		Name: "leave", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean},
+		Description: "1: the session's client goes away and leaves it open, as a closed page does: no sign of life, and the user is offline unless another of their sessions was heard within the window",
+	}}
 	touch.RequestBody = s.jsonBody(&touch, touchRequest{})
 	touch.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		jsonType: {Schema: &huma.Schema{OneOf: []*huma.Schema{s.schema(touched{}), s.schema(touchedAll{})}}},
@@ -48,7 +52,16 @@ func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if in.Tokens != nil || in.Sessions != nil {
+	leave, err := flag(c.query, "leave")
+	switch {
+	case err != nil:
+		s.fail(w, r, err)
+		return
+	case in.Tokens != nil || in.Sessions != nil:
+		if leave {
+			s.fail(w, r, rollcall.Invalid("leave", "goes with one token"))
+			return
+		}
 		s.touchAll(w, r, in)
 		return
 	}
@@ -61,8 +74,12 @@ func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
+	command := s.roll.Touch
+	if leave {
+		command = s.roll.Leave
+	}
 	live, err := s.ofSession(token, func() (rollcall.Session, error) {
-		live, err := s.roll.Touch(ctx, rollcall.SessionRef{Token: token})
+		live, err := command(ctx, rollcall.SessionRef{Token: token})
 		return live, s.failure(c, err)
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ type partition struct {
 
 func newPartition(e *Engine, index uint8) *partition {
 	p := &partition{eng: e, index: index, dir: directory.New(rollcall.HashText, rollcall.HashNumber)}
-	p.presence.gone, p.presence.forgotNotes = roaring.New(), roaring.New()
+	p.presence.gone, p.presence.forgotNotes, p.presence.unrecorded = roaring.New(), roaring.New(), roaring.New()
 	p.sessions.init(p)
 	p.users.init()
 	p.days.init(p)

@@ -124,6 +124,7 @@ func (p *partition) recordBeats(now int64, numbers []uint32, t *recency.Tally, a
 		}
 		if hidden {
 			pr.gone.Remove(n)
+			pr.unrecorded.Add(n)
 			pr.backFromGone = append(pr.backFromGone, n)
 		}
 		back = append(back, sighting{n, prev})
@@ -326,7 +327,10 @@ type presence struct {
 	seen        recency.Table
 	gone        *roaring.Bitmap // numbers offline until they are heard again
 	forgotNotes *roaring.Bitmap // numbers with a note in the store that their last-seen time is void
-	sightings   []sighting      // working memory of recordBeats
+	// unrecorded are numbers that were gone and are not any more, without a login
+	// since: the record of it may still be in the store.
+	unrecorded *roaring.Bitmap
+	sightings  []sighting // working memory of recordBeats
 	seenFlush
 }
 

@@ -108,26 +108,15 @@ func (p *partition) dropForgotten(latest []uint32) error {
 	})
 }
 
-// loadGone reads who is gone. If the last-seen time was lost in a crash, or the user came back, the
-// next flush removes the record.
+// loadGone reads who is gone. If the last-seen time was lost in a crash, the next flush removes
+// the record.
 func (p *partition) loadGone(latest []uint32) error {
 	return p.scan(tabGone, func(k, _ []byte) error {
-		if n := number24(k); n < uint32(len(latest)) && latest[n] != 0 && !p.loggedInSince(n) {
+		if n := number24(k); n < uint32(len(latest)) && latest[n] != 0 {
 			p.presence.gone.Add(n)
 		} else {
 			p.presence.backFromGone = append(p.presence.backFromGone, n)
 		}
 		return nil
 	})
-}
-
-// loggedInSince reports whether a user with a record of being gone has logged in since:
-// a user who is gone has no session. The removal of the record may have been lost in
-// the crash.
-func (p *partition) loggedInSince(n uint32) (has bool) {
-	p.sessions.ofUser.each(n, func(uint32) bool {
-		has = true
-		return false
-	})
-	return has
 }

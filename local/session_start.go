@@ -91,8 +91,9 @@ func (l *loginTx) run() (rollcall.StartResult, error) {
 	}
 
 	// The user is back. This comes after the overdue events, which may have put the
-	// record there.
-	if l.p.presence.seen.Hidden(l.user) {
+	// record there. A beat may have been first: then the flush that removes the record
+	// could be lost, and the login would stand beside it.
+	if pr := &l.p.presence; pr.seen.Hidden(l.user) || pr.unrecorded.Contains(l.user) {
 		if err := l.tx.batch.Delete(goneKey(l.p.index, l.user), nil); err != nil {
 			return out, err
 		}
@@ -196,6 +197,7 @@ func (l *loginTx) commit() rollcall.Session {
 	// A login is a sign of life, and its batch has announced it.
 	l.p.announcements.logoutGraces.remove(l.user)
 	l.p.recordBeat(l.now, []uint32{l.user}, false)
+	l.p.presence.unrecorded.Remove(l.user)
 	return s.session(l.new.slot)
 }
 

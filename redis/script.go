@@ -26,7 +26,7 @@ type script struct {
 
 // scripts are all there are, each put together from its files.
 type scripts struct {
-	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionDrainCutoff, sessionExpire, sessionOfUser                                                                                script
+	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionLeave, sessionDrainCutoff, sessionExpire, sessionOfUser                                                                  script
 	presenceBeat, presenceCount, presenceOnline, presenceWalk, presenceHidden, presenceStatus, presenceClear                                                                                                            script
 	kindUse, kindAdd                                                                                                                                                                                                    script
 	visitForget, visitAdd, visitCount, visitAddName                                                                                                                                                                     script
@@ -52,6 +52,7 @@ func (s *scripts) named() map[string]*script {
 		"session_touch":           &s.sessionTouch,
 		"session_lookup":          &s.sessionLookup,
 		"session_change":          &s.sessionChange,
+		"session_leave":           &s.sessionLeave,
 		"session_end":             &s.sessionEnd,
 		"session_count":           &s.sessionCount,
 		"session_drain_cutoff":    &s.sessionDrainCutoff,
@@ -167,7 +168,7 @@ func needs(text string) []string {
 // others write.
 func (s *scripts) classify() {
 	for _, c := range []*script{
-		&s.sessionEnd, &s.sessionChange, &s.presenceClear, &s.userChange, &s.userUnban, &s.userNoteErasure, &s.userErase, &s.friendAdd, &s.friendSwap, &s.friendRemove, &s.friendRemoveAll,
+		&s.sessionEnd, &s.sessionChange, &s.sessionLeave, &s.presenceClear, &s.userChange, &s.userUnban, &s.userNoteErasure, &s.userErase, &s.friendAdd, &s.friendSwap, &s.friendRemove, &s.friendRemoveAll,
 		&s.daysMark, &s.daysUnmark, &s.archiveMarkDirty, &s.archiveClearDirty, &s.archiveOffload, &s.archiveRestore, &s.archiveAnnounce, &s.transferEnter,
 	} {
 		c.keeps = true

@@ -318,6 +318,17 @@ func (e *Engine) Lookup(ctx context.Context, at time.Time, ref rollcall.Ref, v r
 	return r.Session, err
 }
 
+// Leave implements [rollcall.Sessions].
+func (e *Engine) Leave(ctx context.Context, at time.Time, ref rollcall.Ref) (rollcall.Session, error) {
+	var found record
+	window := strconv.FormatInt(int64(e.settings.Window/time.Second), 10)
+	err := e.eachRef(ctx, at, []rollcall.Ref{ref}, &e.scripts.sessionLeave, []string{window}, func(_ int, msg rueidis.RedisMessage) (err error) {
+		found, err = unpackFound(msg)
+		return err
+	})
+	return found.Session, err
+}
+
 // UpdateSession implements [rollcall.Sessions].
 func (e *Engine) UpdateSession(ctx context.Context, at time.Time, id rollcall.SessionID, p rollcall.SessionPatch) (rollcall.Session, error) {
 	return e.change(ctx, at, id, func(r *record) { p.Apply(&r.Session) })
