@@ -285,7 +285,7 @@ func TestEveryMetricThatTheDocsNameIsMeasured(t *testing.T) {
 	files := repository(t)
 	var code strings.Builder
 	for _, name := range files {
-		if strings.HasPrefix(name, "httpapi/") && strings.HasSuffix(name, ".go") {
+		if (strings.HasPrefix(name, "httpapi/") || strings.HasPrefix(name, "cmd/rollcall/")) && strings.HasSuffix(name, ".go") {
 			code.WriteString(read(t, name))
 		}
 	}
