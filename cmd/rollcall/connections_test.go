@@ -46,13 +46,14 @@ func ask(t *testing.T, conn net.Conn) int {
 func TestIdleConnectionsMakeRoomForNewOnes(t *testing.T) {
 	l, dial := limitedServer(t, 2, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	first, second := dial(), dial()
-	require.Equal(t, 200, ask(t, first))
-	require.Equal(t, 200, ask(t, second))
-	require.Eventually(t, func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.idle.Len() == 2
-	}, 30*time.Second, time.Millisecond, "the connections are not idle")
+	for i, conn := range []net.Conn{first, second} { // the server learns one after the other that they are idle
+		require.Equal(t, 200, ask(t, conn))
+		require.Eventually(t, func() bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.idle.Len() == i+1
+		}, 30*time.Second, time.Millisecond, "connection %d is not idle", i)
+	}
 	third := dial()
 	require.Equal(t, 200, ask(t, third))
 	_, err := first.Read(make([]byte, 1))
