@@ -80,7 +80,7 @@ everything=(./redis ./e2e ./archive ./local ./e2e/torture ./...)
 # that are called by many at once, and of those that start goroutines of their own the
 # tests beside which others run. What it watches does not run without it as well.
 meeting=(./httpapi ./internal/journal ./internal/faultproxy ./internal/coldcache .)
-starting=(./local ./redis ./archive ./history ./transfer)
+starting=(./local ./redis ./archive ./history ./transfer ./internal/directory)
 
 # sequential are the tests of those packages that it does not watch.
 sequential=(
@@ -89,25 +89,59 @@ sequential=(
     TestConformance TestModel 'TestVisitors$' TestCollegeMsg
     # Damage, sizes and codecs of stores that nobody else uses.
     TestCheck TestAFlippedByte TestEveryByteFlippedOrCut TestMarksInBulk TestNoKeyIsLeftBehind TestScanIsBounded
+    TestWritesResumeOnARealDisk TestAFullDiskRefusesWrites TestAnIndexOfSlots
     # What a run of the archive leaves at each of its steps.
     BeforeEachStep DuringEachStep TestRestore TogetherAreTheTruth StaysAway
     TestMerge TestTheDatabaseGoesAwayInARun TestHostileUsers TestOffloads
     # What servers and files that fail leave, also asked by one caller.
     TestTLS TestFailover TestAKilled TestAServerKilled TestWithTheServerDown TestALazyArchive
     TestTransfer
+    # What Redis spends, one command at a time; and what is no test.
+    TestNoScriptTakesLong TestMain
 )
 
-# watched lists the tests that the race detector watches: those in files that start
-# goroutines, and those of the imports, which do so themselves.
+# goroutines names the functions of a package's tests that start goroutines, themselves
+# or by a function whose name they have.
+goroutines() {
+    cat -- "$1"/*_test.go | awk '
+        /^func / {
+            name = $0
+            sub(/^func (\([^)]*\) )?/, "", name)
+            sub(/[^A-Za-z0-9_].*/, "", name)
+            inside = 1
+        }
+        inside { sub(/[ \t]\/\/ .*/, ""); body[name] = body[name] $0 "\n" }
+        /^}/ || /^func .*}$/ { inside = 0 }
+        END {
+            for (name in body) if (body[name] ~ /\.Go\(|[^A-Za-z0-9_]go (func|[a-z])/) starts[name]
+            do {
+                more = 0
+                for (name in body) {
+                    if (name in starts) continue
+                    for (other in starts) {
+                        if (body[name] ~ ("[^A-Za-z0-9_]" other "[^A-Za-z0-9_:]")) {
+                            starts[name]
+                            more = 1
+                            break
+                        }
+                    }
+                }
+            } while (more)
+            for (name in starts) print name
+        }'
+}
+
+# watched lists the tests that the race detector watches: those that start goroutines,
+# and those of the imports, which do so themselves.
 watched() {
-    local package files=()
-    for package in "${starting[@]}"; do
-        mapfile -t -O "${#files[@]}" files < <(grep -lE '\.Go\(|\bgo func' "$package"/*_test.go)
-    done
-    {
-        grep -hoE '^func Test[A-Za-z0-9_]+' "${files[@]}" | sed 's/^func //'
+    local package names
+    names=$(
+        for package in "${starting[@]}"; do
+            goroutines "$package" || exit
+        done
         printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
-    } | sort -u | grep -vE -- "$(joined "${sequential[@]}")"
+    ) || return
+    grep -E '^Test' <<<"$names" | sort -u | grep -vE -- "$(joined "${sequential[@]}")"
 }
 
 # watchedCases are cases of the conformance suite that it watches.
@@ -184,9 +218,9 @@ chosen() {
 # the other has that package too.
 whole() {
     local names packages package directory plain=() some=()
-    mapfile -t names < <(watched)
+    names=$(watched) || return
+    names=${names//$'\n'/|}
     packages=$(go list -f '{{.ImportPath}} {{.Dir}}' "${everything[@]}") || return
-    names=$(joined "${names[@]}")
     while read -r package directory; do
         package=.${package#github.com/rollcall/rollcall}
         [[ " ${meeting[*]} " == *" $package "* ]] && continue
