@@ -156,8 +156,8 @@ func (r *linearRun) answer(ctx context.Context, in linearInput, ref rollcall.Log
 	return begun, out, err
 }
 
-// settled returns the history with numbers for ids.
-func (r *linearRun) settled() []porcupine.Operation {
+// numberedHistory returns the history with numbers for ids.
+func (r *linearRun) numberedHistory() []porcupine.Operation {
 	names := make(map[string]string, len(r.numbers))
 	for id := range maps.Keys(r.numbers) {
 		names[id.String()] = fmt.Sprint(r.numbers[id])
@@ -199,6 +199,6 @@ func TestCommandsOnOneUserAreLinearizable(t *testing.T) {
 		}
 		wg.Wait()
 		model := porcupine.Model{Init: func() any { return linearState("") }, Step: linearStep}
-		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, r.settled(), 2*time.Minute), "seed %d; unknown says that two minutes were too few to tell", seed)
+		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, r.numberedHistory(), 2*time.Minute), "seed %d; unknown says that two minutes were too few to tell", seed)
 	}
 }

@@ -25,7 +25,7 @@ func (r *repair) reportAhead(b *backSetter, latest time.Time) {
 	advice := map[string]string{
 		"live sessions that began in the future":  "Their users have to log in again.",
 		"ended sessions that began in the future": "Their clients are told that they are not logged in, instead of why.",
-		"marks of days in the future":             "Nobody can tell which days they are of in truth.",
+		"marks of days in the future":             "Nobody can tell of which days they are.",
 	}
 	for _, what := range slices.Sorted(maps.Keys(b.counts)) {
 		r.out.Losses = append(r.out.Losses, Loss{What: what, Records: b.counts[what], Advice: advice[what]})

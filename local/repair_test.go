@@ -229,7 +229,7 @@ func lastOf(t testing.TB, fs vfs.FS, dir string) string {
 
 func TestOpeningADamagedListOfTablesRemovesNone(t *testing.T) {
 	s := newFullStore(t, 60, true)
-	s.open(0) // lets go of the journal
+	s.open(0) // releases the journal
 	s.close()
 	files := filesOf(t, s.fs, storeName)
 	for name := range files {

@@ -190,8 +190,8 @@ func (s *stress) run(ctx context.Context, closing bool) {
 	wg.Wait()
 }
 
-// settled checks that what is counted is what is listed.
-func (s *stress) settled() {
+// checkCounts checks that counts and lists agree.
+func (s *stress) checkCounts() {
 	ctx := s.t.Context()
 	s.NoError(s.roll.Tick(ctx))
 	sessions := 0
@@ -266,9 +266,9 @@ func TestEverythingAtOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond) // how long it works
 		s.run(ctx, false)
 		cancel()
-		s.settled()
+		s.checkCounts()
 		s.restart()
-		s.settled()
+		s.checkCounts()
 	}
 }
 
@@ -278,6 +278,6 @@ func TestCloseAgainstEverything(t *testing.T) {
 		s.run(t.Context(), true)
 		s.check()
 		s.open()
-		s.settled()
+		s.checkCounts()
 	}
 }
