@@ -3,10 +3,8 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -64,19 +62,20 @@ type call struct {
 // writes reports whether an answer proves that the partition takes writes.
 func (c *call) writes() bool { return c.script != nil && c.script.writes }
 
-// partCall is a script of a partition.
+// partCall calls a script of a partition.
 func partCall(part int, s *script, args ...string) call {
 	return call{script: s, part: part, args: args}
 }
 
-// keyCall is a script of a key of its own.
+// keyCall calls a script of one key that belongs to no partition, or stands for itself.
 func keyCall(key string, s *script, args ...string) call {
 	return call{script: s, part: -1, key: key, args: args}
 }
 
-// plainCall is a command of Redis that may be repeated.
+// plainCall calls a command of Redis that may be repeated.
 func plainCall(build func() rueidis.Completed) call { return call{part: -1, plain: build} }
 
+// backoff returns how long to wait before the next attempt.
 func backoff(attempt int) time.Duration {
 	d := min(5*time.Millisecond<<min(attempt, 6), 250*time.Millisecond)
 	return d/2 + rand.N(d) //nolint:gosec // spreads retries, protects nothing
@@ -106,9 +105,9 @@ func (e *Engine) nameRequest(c *call) {
 	}
 }
 
-// do carries out calls, pipelined, each as often as it takes and may be, within
-// the timeout; many of them in rounds, see flow. The messages stand in the order
-// of the calls; with an error, those of calls that were answered may be there, the
+// do carries out calls, pipelined, and returns their answers in the same order. Each call
+// is repeated within the timeout as its outcome allows; large commands are sent in rounds
+// (call_flow.go). With an error, the calls that were answered have their messages, and the
 // others are empty.
 func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.RedisMessage, error) {
 	if err := e.checkOpen(); err != nil || len(calls) == 0 {
@@ -123,8 +122,8 @@ func (e *Engine) do(ctx context.Context, now int64, calls ...call) ([]rueidis.Re
 	return e.sendUntilAnswered(ctx, now, calls, false)
 }
 
-// sendUntilAnswered carries out calls that are sent together. A patient caller's are sent
-// again after the timeout too, as long as Redis answers others.
+// sendUntilAnswered carries out calls that are sent together. If the caller is patient,
+// calls are sent again after the timeout too, as long as Redis answers others.
 func (e *Engine) sendUntilAnswered(ctx context.Context, now int64, calls []call, patient bool) ([]rueidis.RedisMessage, error) {
 	out := make([]rueidis.RedisMessage, len(calls))
 	left := make([]int, len(calls))
@@ -145,9 +144,9 @@ func (e *Engine) sendUntilAnswered(ctx context.Context, now int64, calls []call,
 	return out, nil
 }
 
-// withinTimeout sends calls until all are answered or the timeout has passed. With
-// the error it returns those that were not answered and may be sent again; none if
-// the error is not that of the timeout.
+// withinTimeout sends calls until all are answered or the timeout has passed. With the
+// error of the timeout it returns the calls that may be sent again; with another error
+// none.
 func (e *Engine) withinTimeout(ctx context.Context, now int64, calls []call, left []int, out []rueidis.RedisMessage) ([]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
@@ -162,8 +161,8 @@ func (e *Engine) withinTimeout(ctx context.Context, now int64, calls []call, lef
 	}
 }
 
-// inFlight is how many scripts that may each take some milliseconds are under way
-// at once: the commands of all others wait for them.
+// inFlight is how many scripts that may each take some milliseconds are sent at once, as
+// the commands of all others wait for them.
 const inFlight = 4
 
 // one carries out one call.
@@ -175,15 +174,17 @@ func (e *Engine) one(ctx context.Context, now int64, c call) (rueidis.RedisMessa
 	return out[0], nil
 }
 
-// sendOnce sends those calls that are left and returns those that are to be sent
-// again. With an error it returns them only if the time is up.
+// sendOnce sends the calls that are left, and returns those that are to be sent again. With
+// an error it returns them only if the time is up.
 func (e *Engine) sendOnce(ctx context.Context, now int64, calls []call, left []int, out []rueidis.RedisMessage) ([]int, error) {
 	commands := make(rueidis.Commands, len(left))
 	for i, c := range left {
 		commands[i] = e.command(&calls[c], now)
 	}
+
+	// Sort the answers: done, to be sent again, or failed for good.
 	var again []int
-	var late, hard error
+	var timedOut, hard error
 	missing := false
 	for i, result := range e.send(ctx, commands) {
 		c := left[i]
@@ -202,23 +203,25 @@ func (e *Engine) sendOnce(ctx context.Context, now int64, calls []call, left []i
 			hard = cmp.Or(hard, errorOf(err)) // what was answered behind it counts
 			continue
 		}
-		if ctx.Err() != nil && late == nil {
-			late = errorOf(err)
+		if ctx.Err() != nil && timedOut == nil {
+			timedOut = errorOf(err)
 		}
 		again = append(again, c)
 	}
 	if hard != nil {
 		return nil, hard
 	}
-	if missing && late == nil {
+
+	// A server lacked a script: give it all before the next attempt.
+	if missing && timedOut == nil {
 		switch err := e.loadScripts(ctx); {
 		case err != nil && outcomeOf(err) == failed:
 			return nil, err // and would be so the next time
 		case err != nil && ctx.Err() != nil:
-			late = err
+			timedOut = err
 		}
 	}
-	return again, late
+	return again, timedOut
 }
 
 func (e *Engine) send(ctx context.Context, commands rueidis.Commands) []rueidis.RedisResult {
@@ -228,78 +231,7 @@ func (e *Engine) send(ctx context.Context, commands rueidis.Commands) []rueidis.
 	return e.client.DoMulti(ctx, commands...)
 }
 
-// outcome is what became of a command that has no answer.
-type outcome int
-
-const (
-	failed   outcome = iota // and would fail again
-	refused                 // not carried out; it may work in a moment
-	lost                    // perhaps carried out
-	noScript                // not carried out: the server does not know the script
-)
-
-// outcomeOf tells what an error means.
-func outcomeOf(err error) outcome {
-	var re *rueidis.RedisError
-	if !errors.As(err, &re) {
-		return lost
-	}
-	if re.IsNoScript() {
-		return noScript
-	}
-	code, _, _ := strings.Cut(re.Error(), " ")
-	switch code {
-	case "LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "BUSY", "NOREPLICAS", "MOVED", "ASK", "UNKILLABLE":
-		return refused
-	default:
-		return failed
-	}
-}
-
-// refusesWrites reports whether Redis takes no writes, though it may answer
-// questions.
-func refusesWrites(err error) bool {
-	var re *rueidis.RedisError
-	if !errors.As(err, &re) {
-		return false
-	}
-	code, _, _ := strings.Cut(re.Error(), " ")
-	switch code {
-	case "OOM", "MISCONF", "READONLY", "NOREPLICAS":
-		return true
-	default:
-		return false
-	}
-}
-
-// errorOf gives an error of Redis the form that callers know.
-func errorOf(err error) error {
-	var re *rueidis.RedisError
-	if !errors.As(err, &re) {
-		return unavailable(err)
-	}
-	code, _, _ := strings.Cut(re.Error(), " ")
-	switch code {
-	case "OOM":
-		return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "Redis has no memory left", Err: err}
-	case "MISCONF":
-		return &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "Redis cannot write to its disk and refuses changes", Err: err}
-	case "LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "BUSY", "NOREPLICAS", "MOVED", "ASK", "UNKILLABLE":
-		return unavailable(err)
-	case "NOAUTH", "WRONGPASS", "NOPERM":
-		return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "Redis refuses the user of redis.url: see the operations guide for what it must be allowed", Err: err}
-	default:
-		return &rollcall.Error{
-			Code:   rollcall.CodeUnavailable,
-			Detail: "Redis refuses a command; its user may lack a right that the operations guide names", Err: err,
-		}
-	}
-}
-
-func unavailable(err error) error {
-	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "Redis does not answer", Err: err}
-}
-
+// pause waits, unless the context ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -311,9 +243,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// oneConfirmed carries out a call and, if Options.Wait says so, waits until that
-// many replicas have it. It takes a connection of its own, as it is the
-// connection's writes that Redis waits for.
+// oneConfirmed carries out a call and, if Options.Wait says so, waits until that many
+// replicas have it. It takes a connection of its own, as Redis waits for the writes of one
+// connection.
 func (e *Engine) oneConfirmed(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
 	if e.opts.Wait == 0 {
 		return e.one(ctx, now, c)
@@ -341,6 +273,8 @@ func (e *Engine) oneConfirmed(ctx context.Context, now int64, c call) (rueidis.R
 	}
 }
 
+// sendConfirmed sends a call once and waits for the replicas; again says that it is to be
+// sent again.
 func (e *Engine) sendConfirmed(ctx context.Context, conn rueidis.DedicatedClient, now int64, c *call) (out rueidis.RedisMessage, again bool, err error) {
 	out, err = conn.Do(ctx, e.command(c, now)).ToMessage()
 	if err != nil && !rueidis.IsRedisNil(err) {
@@ -360,6 +294,8 @@ func (e *Engine) sendConfirmed(ctx context.Context, conn rueidis.DedicatedClient
 	}
 	e.life.noteAnswer(c.part, now, c.writes())
 	e.news.noteCommand(c)
+
+	// The master has it. Wait for the replicas as long as the caller's time allows.
 	left := e.opts.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left = max(time.Until(deadline)-50*time.Millisecond, time.Millisecond)

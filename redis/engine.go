@@ -128,6 +128,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if err := e.loadScripts(ctx); err != nil {
 		return err
 	}
+
+	// May this user of Redis do all that scripts do?
 	var id [4]byte
 	_, _ = rand.Read(id[:])
 	e.state.Ready.Store(true)
@@ -135,6 +137,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if _, err := e.one(ctx, 0, keyCall(e.of(0, "probe"), &e.scripts.storeProbe)); err != nil {
 		return err
 	}
+
+	// Is the data there of this layout? New data gets it.
 	stands, err := e.meta(ctx,
 		"format", strconv.Itoa(format), "partitions", strconv.Itoa(e.opts.Partitions), "store", hex.EncodeToString(id[:]))
 	if err != nil {

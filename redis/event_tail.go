@@ -93,7 +93,7 @@ func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v 
 		return nil, err
 	}
 	for {
-		bell, done := e.news.wait()
+		bell, done := e.news.wait() // before the events are read, so that none in between is missed
 		events, err := e.nextEvents(ctx, pos, from, max(1, limit), v)
 		if err != nil || len(events) > 0 {
 			done()

@@ -236,6 +236,7 @@ func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session],
 	if err := m.fill(ctx, true); err != nil {
 		return page, err
 	}
+	// Past the end there is nothing but the total; far into the list, begin near the page.
 	total := m.total
 	if skip >= total && skip > 0 {
 		page.Total = total
@@ -252,6 +253,7 @@ func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session],
 			return page, err
 		}
 	}
+	// Walk the rest of the way.
 	for ; skip > 0; skip-- {
 		if _, ok, err := m.next(ctx); err != nil || !ok {
 			page.Total = total

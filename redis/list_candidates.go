@@ -57,12 +57,16 @@ func (l *listing) answerGathered(ctx context.Context, indexed []string) (rollcal
 	if l.limit() == 0 {
 		return page, nil
 	}
-	if partial && l.q.Page.Cursor != "" && l.q.Sort != rollcall.NewestSeen { // go on behind the cursor
+	// The total is that of a walk from the beginning. If that did not reach the page, walk
+	// again from the cursor.
+	if partial && l.q.Page.Cursor != "" && l.q.Sort != rollcall.NewestSeen {
 		if items, partial, edge, err = l.startingAt(l.q.Page.Cursor).gather(ctx, indexed); err != nil {
 			return page, err
 		}
 	}
 	l.sort(items)
+
+	// Cut the page out, and say where the next one begins.
 	total, bound := page.Total, page.TotalIsLowerBound
 	rest, began := l.afterCursor(items)
 	page, err = l.pageOf(ctx, total, rest)
@@ -175,6 +179,7 @@ func (l *listing) gather(ctx context.Context, indexed []string) (items []enginek
 // and a look at each session, no more than most of them: each partition
 // gets its share, and if all are few enough in the end, what is left as well.
 func (l *listing) search(ctx context.Context, indexed []string) (*search, error) {
+	// A walk for each partition, or for each of the users in question.
 	n := len(l.e.keyPrefixes)
 	s := &search{items: make([][]enginekit.SessionSeen, n), left: make([]int, n), horizon: make([]rollcall.SessionID, n)}
 	all := make([]int, n)
@@ -198,6 +203,8 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 	if err := l.askCandidates(ctx, s, indexed, all, most); err != nil {
 		return nil, err
 	}
+
+	// Each partition had its share. If all that is left is little enough, look at it too.
 	looked, left := 0, 0
 	var rest []int
 	for p := range s.left {
@@ -221,6 +228,7 @@ func (l *listing) askCandidates(ctx context.Context, s *search, indexed []string
 	}
 	budget := fmt.Sprint(dueFirst)
 	for {
+		// One step of each walk that is not over.
 		var calls []call
 		var walks []*candidateWalk
 		var of []int
@@ -239,6 +247,8 @@ func (l *listing) askCandidates(ctx context.Context, s *search, indexed []string
 		if err != nil {
 			return err
 		}
+
+		// Partitions with much that is due did nothing else: end that, and ask again.
 		var late []int
 		for i, msg := range messages {
 			due, err := l.takeCandidates(s, of[i], walks[i], msg, l.step(walks[i], most))

@@ -22,10 +22,10 @@ func seenOf(packed string) []enginekit.SessionSeen {
 
 // seenStream is what is known of one partition's sessions by last sign of life.
 type seenStream struct {
-	items []enginekit.SessionSeen
-	after enginekit.SessionSeen
-	begun bool
-	done  bool
+	items   []enginekit.SessionSeen
+	after   enginekit.SessionSeen
+	started bool
+	done    bool
 }
 
 // seenMerge walks the sessions of all partitions, most recently seen first.
@@ -46,7 +46,7 @@ func (l *listing) bySeen(ctx context.Context) (rollcall.Page[rollcall.Session], 
 		c := enginekit.DecodeSeenCursor(l.q.Page.Cursor)
 		m.began, skip = c.Began, 0
 		for p := range m.parts {
-			m.parts[p].after, m.parts[p].begun = c.After, true
+			m.parts[p].after, m.parts[p].started = c.After, true
 		}
 	}
 	if l.limit() > 0 {
@@ -91,7 +91,7 @@ func (m *seenMerge) fill(ctx context.Context, first bool) error {
 		err := m.l.askDrained(ctx, parts, first, func(p int, budget string) call {
 			s := &m.parts[p]
 			from, behind := "", ""
-			if s.begun {
+			if s.started {
 				from, behind = fmt.Sprint(s.after.At), idText(s.after.ID)
 			}
 			return partCall(p, &m.l.e.scripts.listBySeen, from, behind, fmt.Sprint(m.step), flag(m.l.public()), budget)
@@ -109,7 +109,7 @@ func (m *seenMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
 		n, _ := reply[1].AsInt64()
 		now, _ := reply[2].AsInt64()
 		m.total += int(n)
-		if !s.begun {
+		if !s.started {
 			m.began = max(m.began, now)
 		}
 	}
@@ -117,7 +117,7 @@ func (m *seenMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	s.items = seenOf(packed)
 	place, _ := reply[4].ToString()
 	if s.done = place == ""; !s.done {
-		s.after, s.begun = seenOf(place)[0], true
+		s.after, s.started = seenOf(place)[0], true
 	}
 }
 

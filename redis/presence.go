@@ -50,6 +50,7 @@ func (e *Engine) Status(ctx context.Context, at time.Time, window time.Duration,
 // status asks for the presence of users and, if that is wanted, in the same
 // round for the number of their sessions.
 func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration, users []string, v rollcall.Viewer, sessions bool) ([]rollcall.Status, error) {
+	// Two questions for each step of users: their presence, and the number of sessions.
 	public := flag(v == rollcall.ViewerPublic)
 	parts, places := e.byPart(len(users), func(i int) int { return e.partOf(users[i]) })
 	var calls []call
@@ -71,6 +72,7 @@ func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration,
 	if err != nil {
 		return nil, err
 	}
+	// The answers come in the same order.
 	out := make([]rollcall.Status, len(users))
 	for _, some := range which {
 		seen, err := readSeen(messages[0], len(some))

@@ -20,11 +20,11 @@ func (e *Engine) StartSession(ctx context.Context, at time.Time, b rollcall.Star
 	if err != nil {
 		return rollcall.StartResult{}, err
 	}
-	begun, err := e.startSession(ctx, now, &b)
+	started, err := e.startSession(ctx, now, &b)
 	if err != nil && claimed && !errors.Is(err, rollcall.ErrUnavailable) {
 		err = errors.Join(err, e.unclaim(ctx, now, &b)) // a login that was refused holds no key
 	}
-	return begun, err
+	return started, err
 }
 
 // claimKey is the key under which a retry key is claimed. It lies in the

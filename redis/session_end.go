@@ -31,6 +31,7 @@ type partEnds struct {
 // End implements [rollcall.Sessions]. If a user has more sessions than one script ends,
 // their end is noted at once and written step by step: see session_cutoff.lua.
 func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (rollcall.EndResult, error) {
+	// What ends in each partition.
 	var res rollcall.EndResult
 	byPart := make(map[int]*partEnds)
 	into := func(p int) *partEnds {
@@ -50,6 +51,7 @@ func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (
 	if c.User != "" {
 		into(e.partOf(c.User)).user = c.User
 	}
+	// Carry it out a few scripts at a time. What failed keeps nothing else from its end.
 	defer e.news.wake()
 	var calls []call
 	for p, l := range byPart {
@@ -118,6 +120,8 @@ func (e *Engine) runEnds(ctx context.Context, now int64, calls []call, res *roll
 			})
 			continue
 		}
+
+		// Ends that were noted as cutoffs are written before the answer.
 		ended := idsOf(packed)
 		n := len(ended)
 		if pending, _ := reply[1].AsInt64(); pending > 0 {

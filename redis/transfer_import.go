@@ -48,6 +48,7 @@ func (e *Engine) Import(ctx context.Context, at time.Time, snapshots []rollcall.
 			calls = append(calls, partCall(p, &e.scripts.transferEnter, small[p].take()...))
 		}
 	}
+	// Reverse edges first, then the small snapshots together, then the large ones in steps.
 	if err := e.addReverseEdgesOf(ctx, now, snapshots); err != nil {
 		return err
 	}
@@ -146,6 +147,8 @@ func (e *Engine) addReverseEdgesOf(ctx context.Context, now int64, snapshots []r
 	if err != nil {
 		return err
 	}
+
+	// Write the noted reverse edges, each with the stamp of its note.
 	reverse := make([][]string, len(e.keyPrefixes))
 	for i, msg := range messages {
 		stamp, err := msg.ToString()

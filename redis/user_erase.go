@@ -261,6 +261,8 @@ func (x *erasure) stamp(ctx context.Context, users []string, stamps map[int]stri
 // It begins with the edges: cut short, the reverse edges still say where to go on.
 func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps map[int]string) error {
 	e := x.e
+
+	// The edges, in the partitions of those who name the user.
 	parts, places := e.byPart(len(names), func(i int) int { return e.partOf(names[i]) })
 	calls := make([]call, len(parts))
 	for j, p := range parts {
@@ -274,7 +276,9 @@ func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps ma
 	if err != nil {
 		return err
 	}
-	var gone []string
+
+	// Then the reverse edges, of those lists that had not changed.
+	var removed []string
 	for j, msg := range messages {
 		reply, err := msg.ToArray()
 		if err != nil || len(reply) < 2 {
@@ -289,14 +293,14 @@ func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps ma
 		}
 		for _, i := range places[j] {
 			if !changed[names[i]] {
-				gone = append(gone, x.user, names[i], stamp)
+				removed = append(removed, x.user, names[i], stamp)
 			}
 		}
 	}
-	if len(gone) == 0 {
+	if len(removed) == 0 {
 		return nil
 	}
-	_, err = e.one(ctx, x.now, partCall(x.part, &e.scripts.friendReverseRemove, gone...))
+	_, err = e.one(ctx, x.now, partCall(x.part, &e.scripts.friendReverseRemove, removed...))
 	return err
 }
 

@@ -18,9 +18,9 @@ type action struct {
 	suppose func(p *userModel, at span) *userModel
 	// unanswered is called when it was not answered; nil for nothing to do.
 	unanswered func()
-	// settled is told whether one that was not answered was carried out, and from when
+	// resolved is told whether one that was not answered was carried out, and from when
 	// to when, if that is certain; nil for nothing to do.
-	settled func(done bool, at span)
+	resolved func(done bool, at span)
 	// other is another user it may change, and supposeOther what it makes of them.
 	other        *user
 	supposeOther func(p *userModel, at span) *userModel

@@ -135,7 +135,7 @@ func (c *chooser) erase(u *user) *action {
 		},
 		suppose:    func(p *userModel, _ span) *userModel { return p.erased() },
 		unanswered: func() { u.retry = nil },
-		settled: func(done bool, at span) {
+		resolved: func(done bool, at span) {
 			if done {
 				c.world.erased(x, at)
 			} else {

@@ -15,11 +15,11 @@
 //
 // # The model
 //
-// A [person] is what must be known of one user. A command that was answered
+// A [userModel] is what must be known of one user. A command that was answered
 // changes it, and the answer is judged. A command that was not answered, or was
-// refused for the moment, leaves two: the person as before, and as the command
-// would have made them. The next read decides which it is; a third is a
-// difference. An erasure that servers have begun they finish by themselves, so the
+// refused for the moment, leaves two models: the user as before, and as the command
+// would have made them. The next read decides which one fits; if neither does, that is
+// a difference. Servers finish an erasure by themselves once it has started, so the
 // next read waits, bounded, until none is under way.
 //
 // The model does not know to the millisecond when a server carried out a

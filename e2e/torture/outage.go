@@ -42,7 +42,7 @@ func (o *outages) add(x outage) {
 // keptOutages is how many are looked at. Those before them are hours ago.
 const keptOutages = 200
 
-// begin notes that there may be an outage from now on, until it is said how long.
+// begin notes an outage that may be under way from now on, until complete says how long.
 func (o *outages) begin(from span) *outage {
 	x := &outage{from: from, to: span{from.lo, from.hi.Add(1000 * time.Hour)}}
 	o.mu.Lock()
@@ -51,7 +51,7 @@ func (o *outages) begin(from span) *outage {
 	return x
 }
 
-// complete says what an outage that was begun turned out to be.
+// complete says how long an outage was that is noted as under way.
 func (o *outages) complete(x *outage, as outage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +59,7 @@ func (o *outages) complete(x *outage, as outage) {
 	*x = as
 }
 
-// over says when an outage that was begun ended, at the latest.
+// over says by when an outage ended that is noted as under way.
 func (o *outages) over(x *outage, at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +75,8 @@ func (o *outages) makeUncertain() {
 	}
 }
 
-// effectiveDeadline moves a deadline that fell into an outage or the grace behind it.
+// effectiveDeadline moves a deadline that fell into an outage, or the grace behind it, to
+// the end of the grace.
 func (o *outages) effectiveDeadline(d span) span {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -93,8 +94,8 @@ func (o *outages) effectiveDeadline(d span) span {
 	return d
 }
 
-// effectiveNow is the instant windows are measured from at a time: that, or, in the grace
-// after an outage, its beginning.
+// effectiveNow is the instant from which windows are measured: now, or, in the grace after
+// an outage, the instant the outage began.
 func (o *outages) effectiveNow(now span) span {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -244,7 +244,7 @@ func (w *worker) send(ctx context.Context, d *action) error {
 	case err != nil || a.refusedNow():
 		d.user.remember("%s: not answered: %v %s", d.request, err, a)
 		if d.suppose != nil {
-			d.user.unanswered = &unanswered{d.request.String(), from, d.suppose, d.settled}
+			d.user.unanswered = &unanswered{d.request.String(), from, d.suppose, d.resolved}
 		}
 		if d.other != nil {
 			d.other.unanswered = &unanswered{d.request.String(), from, d.supposeOther, nil}
@@ -304,7 +304,7 @@ func (r *run) compare(ctx context.Context) error {
 func (r *run) report() {
 	took := time.Since(r.began)
 	n := r.answered.Load()
-	fmt.Fprintf(r.o.out, "engine %s, seed %d: %d rounds in %s, %d commands answered (%.0f a second), %d not answered and settled\n",
+	fmt.Fprintf(r.o.out, "engine %s, seed %d: %d rounds in %s, %d commands answered (%.0f a second), %d not answered and resolved\n",
 		r.o.engine, r.o.seed, r.round, took.Round(time.Second), n, float64(n)/took.Seconds(), r.doubts)
 	fmt.Fprintf(r.o.out, "%d events; incidents:", r.told.events)
 	for _, name := range keysOf(r.incidents) {

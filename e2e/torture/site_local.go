@@ -39,7 +39,7 @@ func (s *localSite) data() string { return filepath.Join(s.disk.mount, fmt.Sprin
 // before the server is ready, a disk that was full the next tick.
 func (s *localSite) rest(ctx context.Context) error {
 	for _, u := range s.r.world.users {
-		if u.unanswered != nil && u.unanswered.settled != nil {
+		if u.unanswered != nil && u.unanswered.resolved != nil {
 			return pause(ctx, 3*time.Second)
 		}
 	}

@@ -63,11 +63,11 @@ func (m *Move) Finish() {
 	for moved := 1; moved > 0; {
 		moved = m.Step(100)
 	}
-	m.settle(m.to, m.from)
+	m.announceOwner(m.to, m.from)
 }
 
-// settle tells all masters whose the slot is, its owner first.
-func (m *Move) settle(owner, other *Node) {
+// announceOwner tells all masters who owns the slot, the owner first.
+func (m *Move) announceOwner(owner, other *Node) {
 	m.c.tb.Helper()
 	id := m.c.must(owner, "CLUSTER", "MYID")
 	for _, n := range append([]*Node{owner, other}, m.c.Masters()...) {

@@ -10,11 +10,11 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// userModel is what must be known of one user.
+// userModel is what must be true of one user.
 type userModel struct {
 	id         string
 	sessions   map[string]*session // all that ever were since the last erasure, by id
-	unanswered *session            // may have begun: a login that was not answered
+	unanswered *session            // of a login that was not answered: it may have started
 	presence   presence
 
 	kind, name string
@@ -321,7 +321,7 @@ func (p *userModel) compareBan(v *view, _ *model) error {
 	return nil
 }
 
-// merge is what is known of a user if two ideas of them fit.
+// merge returns what is known of a user if both models fit.
 func merge(a, b *userModel) *userModel {
 	out := b
 	out.presence.seen = span{earlier(a.presence.seen.lo, b.presence.seen.lo), later(a.presence.seen.hi, b.presence.seen.hi)}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// model is what is known of all users, and of what is not of one user.
+// model is what is known of all users together, and of what belongs to no user.
 type model struct {
 	clocks  *clocks
 	outages outages
@@ -22,7 +22,7 @@ type model struct {
 	answeredAt span               // what time it was then
 }
 
-// user is a user, and what a command that was not answered may have made of them.
+// user is a user, their model, and the command that was not answered, if there is one.
 type user struct {
 	id         string
 	now        *userModel
@@ -33,10 +33,10 @@ type user struct {
 
 // unanswered is a command that was not answered.
 type unanswered struct {
-	text    string
-	from    time.Time
-	suppose func(p *userModel, at span) *userModel
-	settled func(done bool, at span) // nil for nothing to do
+	text     string
+	from     time.Time
+	suppose  func(p *userModel, at span) *userModel
+	resolved func(done bool, at span) // nil for nothing to do
 }
 
 // apiKey is an API key, as far as it is known.
@@ -153,16 +153,16 @@ func (w *model) resolve(ctx context.Context, u *user, s caller) error {
 		u.now = merge(fits[0], fits[1])
 	}
 	if u.unanswered != nil {
-		if len(fits) == 1 && u.unanswered.settled != nil {
-			u.unanswered.settled(done, during)
+		if len(fits) == 1 && u.unanswered.resolved != nil {
+			u.unanswered.resolved(done, during)
 		}
-		u.remember("settled: %s (%d of 2 ideas fit)", u.unanswered.text, len(fits))
+		u.remember("resolved: %s (%d of 2 ideas fit)", u.unanswered.text, len(fits))
 	}
 	u.unanswered = nil
 	return nil
 }
 
-// forgetUntoldEnds takes back ends that nobody was told of before servers were away.
+// forgetUntoldEnds takes back ends that no server had told of when servers were away.
 func (w *model) forgetUntoldEnds(since time.Time) {
 	for _, u := range w.users {
 		for _, s := range u.now.sessions {
