@@ -99,11 +99,11 @@ func (e *Engine) DeleteKey(ctx context.Context, id string) error {
 	return err
 }
 
-// perPartition is how many questions Stats has for each.
+// perPartition is how many commands Stats sends to each partition.
 const perPartition = 6
 
-// Stats implements [rollcall.Admin]. Users are those seen or with marks,
-// whichever are more: there is no list of all. Memory is that of the servers,
+// Stats implements [rollcall.Admin]. There is no list of all users: it counts those with a
+// last-seen time or those with a number, whichever are more. Memory is that of the servers,
 // with whatever else they hold.
 func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, error) {
 	st := rollcall.Stats{Engine: "redis", Partitions: len(e.keyPrefixes), ClockOffset: e.ClockOffset()}
@@ -153,8 +153,8 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 	return st, err
 }
 
-// hiddenCounts counts in each partition the last-seen times and the sessions of
-// invisible users, as far as the viewer is not told of them.
+// hiddenCounts returns for each partition how many last-seen times and sessions of invisible
+// users the viewer must not count.
 func (e *Engine) hiddenCounts(ctx context.Context, v rollcall.Viewer) ([][2]int64, error) {
 	counts := make([][2]int64, len(e.keyPrefixes))
 	if v == rollcall.ViewerAdmin {
@@ -174,7 +174,7 @@ func (e *Engine) hiddenCounts(ctx context.Context, v rollcall.Viewer) ([][2]int6
 	return counts, nil
 }
 
-// memory asks the servers.
+// memory asks each server how much memory it uses.
 func (e *Engine) memory(ctx context.Context, st *rollcall.Stats) error {
 	for address, node := range e.client.Nodes() {
 		info, err := node.Do(ctx, node.B().Info().Section("memory").Build()).ToString()

@@ -49,7 +49,7 @@ func newFlow() *flow {
 // answered notes that Redis answers.
 func (f *flow) answered() { f.heard.Store(int64(time.Since(f.start))) }
 
-// silent reports whether Redis has not answered anyone for a time.
+// silent reports whether Redis has answered nobody for a time.
 func (f *flow) silent(d time.Duration) bool {
 	return time.Since(f.start)-time.Duration(f.heard.Load()) > d
 }
@@ -75,7 +75,7 @@ func (f *flow) round(calls []call) int {
 	return n
 }
 
-// took learns from a round.
+// took makes the next rounds larger or smaller, by how long one took.
 func (f *flow) took(d time.Duration) {
 	size := f.size.Load()
 	switch {
@@ -99,8 +99,8 @@ func (e *Engine) doInRounds(ctx context.Context, now int64, calls []call) ([]rue
 	return out, nil
 }
 
-// doRound carries out the first of some calls, as many as make a round, once
-// there is room for it.
+// doRound carries out as many of the first calls as make a round, once fewer than
+// flowRounds are under way.
 func (e *Engine) doRound(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
 	if err := e.enterFlow(ctx); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (e *Engine) doRound(ctx context.Context, now int64, calls []call) ([]rueidi
 	return out, err
 }
 
-// enterFlow waits for room for a round, as long as Redis answers.
+// enterFlow waits until another round may start, as long as Redis answers somebody.
 func (e *Engine) enterFlow(ctx context.Context) error {
 	patience := time.NewTicker(e.opts.Timeout)
 	defer patience.Stop()

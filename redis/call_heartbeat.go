@@ -6,12 +6,13 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// heartbeat is when this server last heard from Redis. A partition that does not
-// answer is not alive for what the others say: the time it was away is an
-// outage for its sessions.
+// heartbeat is when this server last heard from Redis, partition by partition. Scripts are
+// told, and take a long silence for an outage.
 //
-// Nor is one alive that answers questions and refuses writes, as Redis does
-// without memory, disk or replicas: nobody can be heard there.
+// A partition that does not answer is not alive because others answer: the time of its
+// silence is an outage for its sessions. Nor is one alive that answers questions and refuses
+// writes, as Redis does without memory, disk or replicas: nobody's sign of life is recorded
+// there.
 type heartbeat struct {
 	latest        atomic.Int64   // of any partition, ms
 	lastHeard     []atomic.Int64 // of those that failed since, when they were last heard; 0 for the others
@@ -25,7 +26,7 @@ func newHeartbeat(partitions int) heartbeat {
 	}
 }
 
-// noteAnswer notes an answer to a command of the time now, which was a write or not.
+// noteAnswer notes an answer to a command that was sent at now, and whether it was a write.
 func (l *heartbeat) noteAnswer(part int, now int64, write bool) {
 	if part < 0 {
 		return
@@ -50,7 +51,7 @@ func (l *heartbeat) noteMissed(part int) {
 	}
 }
 
-// noteFailure notes what a command failed with.
+// noteFailure notes what the error of a command says about its partition.
 func (l *heartbeat) noteFailure(part int, err error, what outcome) {
 	switch {
 	case refusesWrites(err):
@@ -79,7 +80,7 @@ func (l *heartbeat) lastAlive(part int) int64 {
 	return at
 }
 
-// env is what every script of a partition is told: see env.lua.
+// env packs what every script of a partition is told: see env.lua.
 func (e *Engine) env(part int, now int64) string {
 	var p packer
 	p.u64(uint64(max(0, now)))
@@ -88,7 +89,7 @@ func (e *Engine) env(part int, now int64) string {
 	return p.text()
 }
 
-// packSetup makes the part of env that does not change.
+// packSetup packs the part of env that does not change.
 func (e *Engine) packSetup(s rollcall.Settings) {
 	var p packer
 	p.u64(uint64(int64((s.Window + s.OfflineGrace).Seconds())))

@@ -23,15 +23,15 @@ const (
 	maxOffset    = 2 * time.Second
 )
 
-// clock holds this server's time to Redis's.
+// clock is the time of Redis, as this server knows it.
 type clock struct {
 	offset atomic.Int64 // what Redis is ahead of this machine, ns
 	spread atomic.Int64 // how far the masters are apart, ns
 	held   held
 }
 
-// held is a time that was Redis's when it was measured, and has gone on since by
-// this machine's monotonic clock. Setting the machine's clock does not move it.
+// held is a time of Redis that was measured once, and goes on since by this machine's
+// monotonic clock. Setting the machine's clock does not move it.
 type held struct {
 	mu       sync.Mutex
 	measured time.Time // a reading of this machine's clocks
@@ -47,9 +47,9 @@ func (h *held) set(measured, then time.Time) {
 	h.measured, h.then = measured, then
 }
 
-// at returns the time at a reading of this machine's clocks. It stands still
-// where a measurement is a little behind the one before, and goes back only with
-// Redis's own clock.
+// at returns the time at a reading of this machine's clocks. If a measurement is a little
+// behind the one before, time stands still until it has caught up; it goes back only if
+// Redis's own clock was set back.
 func (h *held) at(reading time.Time) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +134,7 @@ func offsetOf(ctx context.Context, node rueidis.Client) (offset time.Duration, e
 	return offset, nil
 }
 
-// keepTime measures now and then, until the engine closes.
+// keepTime measures every ten seconds until the engine closes.
 func (e *Engine) keepTime() {
 	ctx := e.lifetime
 	tick := time.NewTicker(measureEvery)
@@ -160,7 +160,7 @@ func (e *Engine) warnOfClock() {
 	}
 }
 
-// clockError says that this machine's clock is too far off.
+// clockError returns an error if this machine's clock, or one of the servers', is too far off.
 func (e *Engine) clockError() error {
 	offset, spread := e.ClockOffset(), time.Duration(e.clock.spread.Load())
 	switch {
@@ -179,7 +179,7 @@ func (e *Engine) clockError() error {
 	}
 }
 
-// latest returns the latest time that a partition has seen.
+// latest returns the latest time that any partition was told.
 func (e *Engine) latest(ctx context.Context) (time.Time, error) {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {
@@ -205,7 +205,7 @@ func (e *Engine) latest(ctx context.Context) (time.Time, error) {
 	return enginekit.TimeOrZero(latest), nil
 }
 
-// checkAhead refuses data that knows a time far ahead of the clock.
+// checkAhead refuses data that was told a time far ahead of the clock.
 func (e *Engine) checkAhead(ctx context.Context, now time.Time) error {
 	latest, err := e.latest(ctx)
 	if err != nil {

@@ -86,7 +86,7 @@ func idOf(s string) rollcall.SessionID {
 	return id
 }
 
-// packIDs puts ids one behind the other.
+// packIDs concatenates ids.
 func packIDs(ids []rollcall.SessionID) string {
 	packed := make([]byte, 0, 16*len(ids))
 	for _, id := range ids {
@@ -95,7 +95,7 @@ func packIDs(ids []rollcall.SessionID) string {
 	return string(packed)
 }
 
-// idsOf reads ids that stand one behind the other.
+// idsOf splits concatenated ids.
 func idsOf(packed string) []rollcall.SessionID {
 	out := make([]rollcall.SessionID, len(packed)/16)
 	for i := range out {
@@ -203,7 +203,7 @@ func unpackRecord(id rollcall.SessionID, blob string, seen, expires int64) (reco
 	return r, nil
 }
 
-// unpackEnd reads what is remembered of a session that ended.
+// unpackEnd reads what is kept of a session that ended.
 func unpackEnd(id rollcall.SessionID, blob string) (record, error) {
 	u := unpacker{s: blob}
 	end := rollcall.End{At: enginekit.TimeOrZero(u.ms())}
@@ -234,8 +234,8 @@ func packPolicies(list []rollcall.Policy) string {
 	return p.text()
 }
 
-// packBan packs a ban. It begins with its end and its beginning, which stay when
-// an erasure takes away the rest.
+// packBan packs a ban. Its end and its start come first: an erasure keeps these 16 bytes and
+// removes the rest.
 func packBan(b rollcall.Ban) string {
 	var p packer
 	p.u64(uint64(b.Until.UnixMilli()))

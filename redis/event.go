@@ -12,9 +12,9 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// An event's id is the store's mark, the event's place in its partition, and
-// the partition. Places are microseconds of the Redis server, made unique, so
-// that they tell about when an event was written, also across partitions.
+// An event's id has the number that tells this store from others, the event's place in its
+// partition, and the partition. A place is the time of the Redis server in microseconds, made
+// unique: so places tell about when an event was written, also across partitions.
 const eventIDLen = 4 + 8 + 2
 
 type place struct {
@@ -66,7 +66,7 @@ func unpackEvent(blob string, p place) (event, error) {
 	return out, nil
 }
 
-// readStream reads what XRANGE answers.
+// readStream reads the answer of XRANGE.
 func readStream(msg rueidis.RedisMessage, part int) ([]event, error) {
 	entries, err := msg.AsXRange()
 	if err != nil {
@@ -87,8 +87,8 @@ func readStream(msg rueidis.RedisMessage, part int) ([]event, error) {
 	return out, nil
 }
 
-// readRedacted reads events that an erasure took the user out of: they stand
-// with their place as score, and before them in the member, as text.
+// readRedacted reads events from which an erasure removed the user. The score is the place;
+// the member is the place as text, a colon, and the event.
 func readRedacted(msg rueidis.RedisMessage, part int) ([]event, error) {
 	scores, err := msg.AsZScores()
 	if err != nil {

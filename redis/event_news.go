@@ -35,8 +35,7 @@ type news struct {
 	wakeup      chan struct{}
 }
 
-// wait returns a channel that is closed at the next ring, and what to call when
-// done with it.
+// wait returns a channel that wake closes, and a function to call when done with it.
 func (n *news) wait() (<-chan struct{}, func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,7 +50,7 @@ func (n *news) wait() (<-chan struct{}, func()) {
 	}
 }
 
-// wake wakes all who wait.
+// wake wakes all readers that wait.
 func (n *news) wake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,7 +60,7 @@ func (n *news) wake() {
 	}
 }
 
-// noteCommand says that a command may have written events in a partition.
+// noteCommand notes that a command may have written events in its partition.
 func (n *news) noteCommand(c *call) {
 	if c.part < 0 || c.script == nil || !c.script.emits {
 		return
@@ -73,8 +72,8 @@ func (n *news) noteCommand(c *call) {
 	}
 }
 
-// partsToAsk returns the partitions that have to be asked: all if that is wanted, or if
-// nothing is known.
+// partsToAsk returns the partitions to ask: those that may have more, or all if that is wanted
+// or nothing is known.
 func (n *news) partsToAsk(partitions int, all bool) []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,8 +91,8 @@ func (n *news) partsToAsk(partitions int, all bool) []int {
 	return parts
 }
 
-// update notes what partitions answered, and returns a copy of all that is known
-// and whether any has more than before.
+// update takes the answers of partitions. It returns a copy of all marks, and whether any
+// partition has more than before.
 func (n *news) update(parts []int, marks []eventMark) (all []eventMark, more bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,15 +103,15 @@ func (n *news) update(parts []int, marks []eventMark) (all []eventMark, more boo
 	return slices.Clone(n.marks), more
 }
 
-// invalidate says that nothing is known any more.
+// invalidate forgets all that is known, so that the next question asks all partitions.
 func (n *news) invalidate() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fresh = false
 }
 
-// eventMarks returns the marks of all partitions: those that this server wrote to as
-// they are now, others as they were at the last poll.
+// eventMarks returns the marks of all partitions: current ones of those that this server may
+// have written to, and of the others as of the last poll.
 func (e *Engine) eventMarks(ctx context.Context) ([]eventMark, error) {
 	n := &e.news
 	n.mu.Lock()
@@ -122,8 +121,8 @@ func (e *Engine) eventMarks(ctx context.Context) ([]eventMark, error) {
 	return all, err
 }
 
-// updateNews asks those partitions that may have more, or all, and returns what is
-// known of all then, and whether it is more than before.
+// updateNews asks the partitions that may have more, or all. It returns the marks of all
+// partitions, and whether any has more than before.
 func (e *Engine) updateNews(ctx context.Context, every bool) (all []eventMark, more bool, err error) {
 	n := &e.news
 	n.asking.Lock()
@@ -138,7 +137,7 @@ func (e *Engine) updateNews(ctx context.Context, every bool) (all []eventMark, m
 	return all, more, nil
 }
 
-// pollNews asks all partitions if anybody reads, and tells whether any has more.
+// pollNews asks all partitions if anybody reads events, and reports whether any has more.
 func (e *Engine) pollNews(ctx context.Context) bool {
 	n := &e.news
 	n.mu.Lock()
@@ -153,7 +152,7 @@ func (e *Engine) pollNews(ctx context.Context) bool {
 	return more || err != nil // who waits finds out by themselves
 }
 
-// watchNews has those who wait look again when there may be something.
+// watchNews wakes the readers that wait whenever there may be something to read.
 func (e *Engine) watchNews() {
 	ctx := e.lifetime
 	tick := time.NewTicker(lookEvery)
@@ -178,7 +177,7 @@ func (n *news) due() bool {
 	return n.waiting > 0 && len(n.mayHaveMore) > 0
 }
 
-// allEventMarks asks all partitions.
+// allEventMarks asks all partitions for their marks.
 func (e *Engine) allEventMarks(ctx context.Context) ([]eventMark, error) {
 	parts := make([]int, len(e.keyPrefixes))
 	for p := range parts {
@@ -208,7 +207,7 @@ func (e *Engine) askEventMarks(ctx context.Context, parts []int) ([]eventMark, e
 	return out, nil
 }
 
-// eventMarkCall asks a partition.
+// eventMarkCall asks one partition for its mark.
 func (e *Engine) eventMarkCall(part int) call {
 	return plainCall(func() rueidis.Completed {
 		return e.client.B().Hmget().Key(e.states[part]).Field("lastevent", "trimmed").Build()

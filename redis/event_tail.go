@@ -51,8 +51,8 @@ const (
 // position is how far a reader has read in each partition.
 type position []int64
 
-// tails remembers where readers stand, by the last event they were given, so
-// that who goes on reading here is given nothing twice.
+// tails remembers the positions of readers by the last event each was given. A reader that
+// goes on at this server gets nothing twice.
 type tails struct {
 	mu    sync.Mutex
 	at    map[rollcall.EventID]position
@@ -66,7 +66,7 @@ func (t *tails) get(id rollcall.EventID) (position, bool) {
 	return slices.Clone(p), ok
 }
 
-// put remembers a reader. Of two at one event the one who has read less counts.
+// put remembers a position. If two readers were given the same event last, the earlier one stays.
 func (t *tails) put(id rollcall.EventID, p position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,8 +121,8 @@ func (e *Engine) EventsAfter(ctx context.Context, after rollcall.EventID, limit 
 	return e.nextEvents(ctx, pos, from, max(1, limit), v)
 }
 
-// positionAfter returns where a reader stands who was given after, and the place
-// behind which nothing may be missing.
+// positionAfter returns the position of a reader whose last event is after, and the place
+// behind which nothing may be missing; -1 for a reader that begins with what there is.
 func (e *Engine) positionAfter(after rollcall.EventID) (position, int64, error) {
 	if err := e.checkOpen(); err != nil {
 		return nil, 0, err
@@ -182,7 +182,7 @@ func (e *Engine) nextEvents(ctx context.Context, pos position, from int64, limit
 	}
 }
 
-// perRead is how many questions read has for each partition.
+// perRead is how many commands readEvents sends to each partition.
 const perRead = 4
 
 // readEvents reads the events of some partitions behind a position, up to limit of
@@ -237,7 +237,7 @@ func (e *Engine) readEvents(ctx context.Context, pos position, from int64, parts
 	return found, edge, nil
 }
 
-// deliver hands out events in their order and moves the position behind each.
+// deliver returns events in their order, up to the edge, and moves the position behind each.
 func (e *Engine) deliver(pos position, found []event, edge int64, limit int, v rollcall.Viewer) []rollcall.Event {
 	var out []rollcall.Event
 	for _, ev := range found {

@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// friendsOf reads a list in steps, anew if it changed between two.
+// friendsOf reads a list in steps. If the list changes between two of them, it begins again.
 func (e *Engine) friendsOf(ctx context.Context, now int64, user string) (list friendList, err error) {
 	err = e.untilUnchanged(ctx, func() (again bool, err error) {
 		list = friendList{}
@@ -35,7 +35,7 @@ func (e *Engine) friendsOf(ctx context.Context, now int64, user string) (list fr
 	return list, err
 }
 
-// someFriends reads the part of a list behind some, and how many there are.
+// someFriends reads a part of a list, and how many friends there are.
 func (e *Engine) someFriends(ctx context.Context, now int64, user string, skip int) (part friendList, total int, err error) {
 	msg, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendList, user, fmt.Sprint(skip), fmt.Sprint(readStep)))
 	if err != nil {

@@ -72,7 +72,7 @@ func (e *Engine) ReplaceFriends(ctx context.Context, at time.Time, user string, 
 	return e.rewriteFriends(ctx, at, user, onceEach(friends), true)
 }
 
-// onceEach returns friends without those that are named again later.
+// onceEach returns friends without duplicates: of two entries for a user the later one stays.
 func onceEach(friends []rollcall.Friend) []rollcall.Friend {
 	last := make(map[string]int, len(friends))
 	for i, f := range friends {
@@ -134,7 +134,7 @@ func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends
 	return e.readListChange(e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendAdd, args...)))
 }
 
-// readListChange reads what friend_add.lua and friend_swap.lua answer.
+// readListChange reads the answer of friend_add.lua and friend_swap.lua.
 func (e *Engine) readListChange(msg rueidis.RedisMessage, err error) (again bool, _ error) {
 	if err != nil {
 		return false, err
@@ -155,9 +155,9 @@ func tooManyFriends(n int) error {
 	return rollcall.Invalid("friends", "a user may have %d friends, this would make %d", rollcall.MaxFriends, n)
 }
 
-// noteReverseEdges notes the reverse edges that are about to be written, and returns the
-// stamp to write them with, and those of the friends that were noted. limit is
-// how many friends the user may have, "" to note all.
+// noteReverseEdges notes reverse edges that are about to be written. It returns the stamp to
+// write them with, and the friends that were noted. limit is how many friends the user may
+// have; "" notes all of them.
 func (e *Engine) noteReverseEdges(ctx context.Context, now int64, user string, friends []string, limit string) (stamp string, noted []string, err error) {
 	for some := range slices.Chunk(friends, edgeStep) {
 		msg, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendNoteChange, append([]string{user, stamp, limit}, some...)...))
@@ -187,7 +187,7 @@ func (e *Engine) addReverseEdges(ctx context.Context, now int64, user, stamp str
 	return err
 }
 
-// reverseEdgeCalls are the calls of a script for the reverse edges of a user.
+// reverseEdgeCalls returns the calls of a script on the reverse edges of a user.
 func (e *Engine) reverseEdgeCalls(s *script, user, stamp string, friends []string) []call {
 	var calls []call
 	parts, places := e.byPart(len(friends), func(i int) int { return e.partOf(friends[i]) })
@@ -203,8 +203,8 @@ func (e *Engine) reverseEdgeCalls(s *script, user, stamp string, friends []strin
 	return calls
 }
 
-// rewriteFriends puts a new list in the place of the one that stands: exactly the
-// friends given, or those besides.
+// rewriteFriends replaces a list as a whole. If others leave, the new list has the given
+// friends alone; otherwise it has them besides those there were.
 func (e *Engine) rewriteFriends(ctx context.Context, at time.Time, user string, friends []rollcall.Friend, othersLeave bool) error {
 	if len(friends) > rollcall.MaxFriends {
 		return tooManyFriends(len(friends))
@@ -218,7 +218,7 @@ func (e *Engine) rewriteFriends(ctx context.Context, at time.Time, user string, 
 	})
 }
 
-// rewrite is one attempt to put a new list in the place of another.
+// rewrite is one attempt to replace a list.
 func (e *Engine) rewrite(ctx context.Context, now int64, user string, before friendList, after []rollcall.Friend) (again bool, err error) {
 	if len(after) > rollcall.MaxFriends {
 		return false, tooManyFriends(len(after))
@@ -259,7 +259,7 @@ func (e *Engine) rewrite(ctx context.Context, now int64, user string, before fri
 	return e.readListChange(e.one(ctx, now, partCall(p, &e.scripts.friendSwap, user, name, fmt.Sprint(len(after)), before.stamp, stamp)))
 }
 
-// maxStamp is later than all stamps: of a change that writes no reverse edge.
+// maxStamp is later than all stamps. A change that writes no reverse edge uses it.
 const maxStamp = "9007199254740991"
 
 // friendList is a user's list of friends as it was read.
@@ -269,8 +269,8 @@ type friendList struct {
 	now     int64             // the time of the partition, ms
 }
 
-// with returns the list once some friends have been added, or have taken its
-// place: with the time that is given, else the one that stands, else now.
+// with returns the new list. A friend has the time that is given, else the one that stood,
+// else now.
 func (l *friendList) with(friends []rollcall.Friend, othersLeave bool) []rollcall.Friend {
 	since := make(map[string]time.Time, len(l.friends))
 	for _, f := range l.friends {
@@ -300,7 +300,7 @@ func (l *friendList) with(friends []rollcall.Friend, othersLeave bool) []rollcal
 	return out
 }
 
-// differences returns who comes or leaves with another list, and who comes.
+// differences returns the friends that come or leave with a new list, and those that come.
 func (l *friendList) differences(after []rollcall.Friend) (differ, gained []string) {
 	stood := make(map[string]bool, len(l.friends))
 	for _, f := range l.friends {

@@ -16,7 +16,7 @@ const (
 	pruneStep  = 200 // reverse edges of a partition that one round removes
 )
 
-// pruneLeftovers removes reverse edges that were left, a bounded number of them.
+// pruneLeftovers removes a bounded number of reverse edges without an edge.
 func (e *Engine) pruneLeftovers(ctx context.Context, at time.Time) error {
 	period := at.UnixMilli() / pruneEvery.Milliseconds()
 	if e.lastPruning.Swap(period) == period {

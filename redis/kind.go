@@ -20,10 +20,10 @@ import (
 // not ask. A kind that another server removed meanwhile is entered again by the
 // first command that names it after that.
 
-// kindsHold is how long a server takes a kind for known without asking.
+// kindsHold is how long a server takes a kind for known without asking again.
 const kindsHold = 10 * time.Second
 
-// kindSet is the kinds that Redis is known to know.
+// kindSet has the kinds that this server found in rc:kinds.
 type kindSet struct {
 	mu    sync.RWMutex
 	known map[string]int64 // when that was found, ms
@@ -39,7 +39,7 @@ func (k *kindSet) has(kind string, now int64) bool {
 	return ok && at <= now && now < at+kindsHold.Milliseconds()
 }
 
-// knowKinds makes kinds known, if there is room for all of them; "" is none.
+// knowKinds enters kinds in rc:kinds, all or none; it ignores "".
 func (e *Engine) knowKinds(ctx context.Context, now int64, kinds ...string) error {
 	args := []string{fmt.Sprint(rollcall.MaxKinds - 1)} // one is the default kind's
 	for _, kind := range kinds {
@@ -78,7 +78,7 @@ func (e *Engine) Kinds(ctx context.Context) ([]rollcall.KindUse, error) {
 	return e.usesOf(ctx, append(kinds, rollcall.DefaultKind))
 }
 
-// usesOf counts what is of kinds, and sorts them.
+// usesOf counts the users, sessions and days of kinds, and sorts them by name.
 func (e *Engine) usesOf(ctx context.Context, kinds []string) ([]rollcall.KindUse, error) {
 	slices.Sort(kinds)
 	kinds = slices.Compact(kinds)

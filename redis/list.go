@@ -72,7 +72,7 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 	}
 }
 
-// listing is one question for a list of sessions.
+// listing is one query for sessions.
 type listing struct {
 	e         *Engine
 	at        time.Time
@@ -100,7 +100,7 @@ func indexesOf(f *rollcall.SessionFilter) []string {
 	return out
 }
 
-// loginStream is what is known of one partition's sessions in login order.
+// loginStream has what was read of one partition's sessions in login order.
 type loginStream struct {
 	ids    []rollcall.SessionID
 	behind string // the last id looked at
@@ -125,8 +125,8 @@ func (l *listing) newMerge(from string, behind string, expect int) *loginMerge {
 	return m
 }
 
-// fill asks those partitions for more of which nothing is left, until there is.
-// The first time it asks all, once they have ended what is due, and counts.
+// fill reads more from those partitions of which nothing is left, until each has some or has
+// ended. The first time it reads from all, has them end what is due, and counts.
 func (m *loginMerge) fill(ctx context.Context, first bool) error {
 	for {
 		var parts []int
@@ -149,9 +149,9 @@ func (m *loginMerge) fill(ctx context.Context, first bool) error {
 	}
 }
 
-// askDrained asks partitions for a part of a list. The first time each ends what is
-// due before it answers. Where that is more than a few it is worked off and the
-// partition asked again, until nothing is.
+// askDrained asks partitions for a part of a list. The first time, each of them ends what is
+// due before it answers. If that is more than a few sessions, it answers nothing: all that is
+// due is ended, and it is asked again.
 func (l *listing) askDrained(ctx context.Context, parts []int, first bool, ask func(p int, budget string) call, take func(p int, reply []rueidis.RedisMessage)) error {
 	budget := "0"
 	if first {
@@ -198,7 +198,7 @@ func (m *loginMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
 	s.done = s.behind == ""
 }
 
-// next returns the next id of all.
+// next returns the next id of all partitions.
 func (m *loginMerge) next(ctx context.Context) (rollcall.SessionID, bool, error) {
 	if err := m.fill(ctx, false); err != nil {
 		return rollcall.SessionID{}, false, err
@@ -221,7 +221,7 @@ func (m *loginMerge) next(ctx context.Context) (rollcall.SessionID, bool, error)
 	return id, true, nil
 }
 
-// byLogin answers in login order.
+// byLogin answers a query in login order.
 func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session], error) {
 	var page rollcall.Page[rollcall.Session]
 	skip := l.skip()
@@ -263,8 +263,8 @@ func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session],
 	return l.page(ctx, total, m.next)
 }
 
-// page fills a page with what next yields. Sessions that ended since they were
-// counted are passed over, and are none of the total.
+// page fills a page with the sessions that next returns. It leaves out those that have ended
+// since they were counted, and takes them off the total.
 func (l *listing) page(ctx context.Context, total int, next func(context.Context) (rollcall.SessionID, bool, error)) (rollcall.Page[rollcall.Session], error) {
 	page := rollcall.Page[rollcall.Session]{Total: total}
 	for more := true; more && len(page.Items) <= l.limit() && l.limit() > 0; {
@@ -297,7 +297,7 @@ func (l *listing) page(ctx context.Context, total int, next func(context.Context
 	return page, nil
 }
 
-// records reads the live ones of some sessions, in their order.
+// records reads the records of those sessions that are live, in the order of the ids.
 func (e *Engine) records(ctx context.Context, at time.Time, ids []rollcall.SessionID) ([]record, error) {
 	refs := make([]rollcall.Ref, len(ids))
 	for i, id := range ids {

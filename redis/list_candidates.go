@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// search is the candidates of a filter, partition by partition.
+// search has what was found among the candidates of each partition.
 type search struct {
 	items   [][]enginekit.SessionSeen
 	left    []int                // candidates not looked at
@@ -20,8 +20,8 @@ type search struct {
 	walks   [][]*candidateWalk
 }
 
-// candidateWalk is how far the candidates of one partition, or of one user in it,
-// have been looked at.
+// candidateWalk is how far a walk over the candidates of one partition, or of one user in it,
+// has come.
 type candidateWalk struct {
 	user   string // "" for all
 	behind string // the last candidate looked at
@@ -145,8 +145,8 @@ func (l *listing) afterCursor(items []enginekit.SessionSeen) ([]enginekit.Sessio
 	return items[i:], began
 }
 
-// gather finds what the filter keeps. If it could not look at all candidates it
-// says so, and up to where, in login order, it did.
+// gather returns the sessions that meet the filter. partial says that it could not look at all
+// candidates; edge is then how far it came, in login order.
 func (l *listing) gather(ctx context.Context, indexed []string) (items []enginekit.SessionSeen, partial bool, edge rollcall.SessionID, err error) {
 	s, err := l.search(ctx, indexed)
 	if err != nil {
@@ -175,9 +175,9 @@ func (l *listing) gather(ctx context.Context, indexed []string) (items []enginek
 	return items, partial, edge, err
 }
 
-// search finds the candidates in all partitions. Without an index, or with one
-// and a look at each session, no more than most of them: each partition
-// gets its share, and if all are few enough in the end, what is left as well.
+// search finds the candidates in all partitions. If each of them has to be read, it looks at
+// maxCandidates at most: each partition gets its share, and if all that is left then is few
+// enough, search looks at that too.
 func (l *listing) search(ctx context.Context, indexed []string) (*search, error) {
 	// A walk for each partition, or for each of the users in question.
 	n := len(l.e.keyPrefixes)
@@ -320,8 +320,8 @@ func (l *listing) candidateCall(p int, w *candidateWalk, step int, budget string
 	return partCall(p, &l.e.scripts.listIntersect, append(args, indexed...)...)
 }
 
-// takeCandidates takes what a step found; due says that more sessions were due
-// than it ended, and it did nothing else.
+// takeCandidates takes the answer of a step. due says that the partition had more to end than
+// one step does, and answered nothing else.
 func (l *listing) takeCandidates(s *search, p int, w *candidateWalk, msg rueidis.RedisMessage, asked int) (due bool, err error) {
 	reply, err := msg.ToArray()
 	if err != nil || len(reply) != 5 {
@@ -346,7 +346,7 @@ func (l *listing) takeCandidates(s *search, p int, w *candidateWalk, msg rueidis
 	return false, nil
 }
 
-// usersIn returns those of some users who are in a partition, each once.
+// usersIn returns those of some users who belong to a partition, each once.
 func (e *Engine) usersIn(part int, users []string) []string {
 	out := []string{}
 	for _, u := range users {

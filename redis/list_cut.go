@@ -8,14 +8,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// maxWalk is how many sessions a deep page may be walked to from where the
-// counting left off.
+// maxWalk is how many sessions a deep page may be walked to from the instant that was found.
 const maxWalk = 256
 
-// instantNear finds an instant near the one at which a deep page begins, by counting:
-// it returns the instant, and how many sessions lie before it in the order.
-// The instant is sought by interpolation between two whose counts are known,
-// and by bisection when that does not halve the distance.
+// instantNear finds an instant near the one at which a deep page begins, and how many sessions
+// come before it. It counts the sessions before an instant between two whose counts are known:
+// by interpolation, and by bisection if that does not halve the distance.
 func (l *listing) instantNear(ctx context.Context, m *loginMerge, skip int) (at int64, passed int, err error) {
 	first, last, err := l.span(ctx)
 	if err != nil {
@@ -49,8 +47,8 @@ func (l *listing) instantNear(ctx context.Context, m *loginMerge, skip int) (at 
 	return instant(near), few, nil
 }
 
-// countBefore counts the sessions that come before those of an instant, as far as the
-// viewer is told of them.
+// countBefore counts the sessions that come before those of an instant, without those that the
+// viewer must not see.
 func (l *listing) countBefore(ctx context.Context, at int64) (int, error) {
 	low, high := strconv.FormatInt(l.low, 10), "("+strconv.FormatInt(at, 10)
 	if l.down() {

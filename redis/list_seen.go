@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// seenOf reads places in the order of last signs of life: id, then time in 6 bytes.
+// seenOf reads packed places in the order of last signs of life: an id, and a time in 6 bytes.
 func seenOf(packed string) []enginekit.SessionSeen {
 	out := make([]enginekit.SessionSeen, 0, len(packed)/22)
 	for u := (unpacker{s: packed}); len(u.s) >= 22; {
@@ -20,7 +20,7 @@ func seenOf(packed string) []enginekit.SessionSeen {
 	return out
 }
 
-// seenStream is what is known of one partition's sessions by last sign of life.
+// seenStream has what was read of one partition's sessions by last sign of life.
 type seenStream struct {
 	items   []enginekit.SessionSeen
 	after   enginekit.SessionSeen
@@ -37,7 +37,7 @@ type seenMerge struct {
 	began int64
 }
 
-// bySeen answers with the most recently seen first.
+// bySeen answers a query for the most recently seen sessions first.
 func (l *listing) bySeen(ctx context.Context) (rollcall.Page[rollcall.Session], error) {
 	var page rollcall.Page[rollcall.Session]
 	m := &seenMerge{l: l, parts: make([]seenStream, len(l.e.keyPrefixes))}

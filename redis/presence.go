@@ -47,8 +47,8 @@ func (e *Engine) Status(ctx context.Context, at time.Time, window time.Duration,
 	return e.status(ctx, at, window, users, v, true)
 }
 
-// status asks for the presence of users and, if that is wanted, in the same
-// round for the number of their sessions.
+// status asks for the presence of users and, if sessions is set, in the same round for the
+// number of their sessions.
 func (e *Engine) status(ctx context.Context, at time.Time, window time.Duration, users []string, v rollcall.Viewer, sessions bool) ([]rollcall.Status, error) {
 	// Two questions for each step of users: their presence, and the number of sessions.
 	public := flag(v == rollcall.ViewerPublic)
@@ -123,7 +123,7 @@ func (e *Engine) sessionsOf(ctx context.Context, at time.Time, users []string, s
 	return msg.AsIntSlice()
 }
 
-// readSeen reads what presence_status.lua answers about so many users.
+// readSeen reads the answer of presence_status.lua about so many users.
 func readSeen(msg rueidis.RedisMessage, users int) ([]rollcall.Status, error) {
 	reply, err := msg.ToArray()
 	if err != nil || len(reply) != users+2 {
@@ -160,8 +160,8 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 	return n, err
 }
 
-// clear forgets users in steps until it is over or nobody is left. It tells how
-// many it forgot, and whether that was all.
+// clear forgets users in steps, until nobody is left or over says to stop. It returns how many
+// it forgot, and whether that was all.
 func (e *Engine) clear(ctx context.Context, at, before time.Time, over func() bool) (total int, all bool, err error) {
 	defer e.news.wake()
 	line := max(0, before.Unix())

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Beats of callers at one time are sent together: a script that hears of many
-// users costs each of them little. senders batches may be under way while the
-// next one gathers; one that is full takes no more.
+// Beats that callers send at one time go together: in a script about many users each of them
+// costs little. Up to beatWorkers batches are sent while the next one gathers. A batch that
+// has maxBatch users takes no more.
 const (
 	beatWorkers = 2
 	maxBatch    = 50_000
 )
 
-// beats gathers the signs of life to be sent.
+// beats gathers the signs of life that are to be sent.
 type beats struct {
 	mu      sync.Mutex
 	pending *beatBatch
 	wake    chan struct{} // has an element if something is pending
 }
 
-// beatBatch is what one round sends.
+// beatBatch is the signs of life of one round.
 type beatBatch struct {
 	now    int64
 	byPart [][]string
@@ -64,7 +64,7 @@ func (e *Engine) beat(ctx context.Context, now int64, users []string) error {
 	}
 }
 
-// join adds users to the batch that gathers, unless it is full.
+// join adds users to the batch that gathers; false if it is full.
 func (b *beats) join(partitions int, now int64, users []string, parts []int) (*beatBatch, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,6 +87,7 @@ func (b *beats) join(partitions int, now int64, users []string, parts []int) (*b
 	return batch, true
 }
 
+// take takes the batch that gathers; nil if there is none.
 func (b *beats) take() *beatBatch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +112,7 @@ func (e *Engine) keepBeating() {
 	}
 }
 
-// beatStep is how many users one script hears: of each two events may have to be told.
+// beatStep is how many users one script takes, as it may have to tell two events of each.
 const beatStep = 64
 
 func (e *Engine) sendBeats(ctx context.Context, batch *beatBatch) error {

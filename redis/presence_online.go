@@ -15,8 +15,8 @@ import (
 // Lists of users by last sight: newest second first, within one by partition,
 // within one by the bytes of their id, descending.
 
-// onlineCursor is where a walk of users by last sight stands: the second it began,
-// and the user it reached.
+// onlineCursor is where a walk over users by last-seen time stands: the second in which it
+// began, and the user it reached.
 type onlineCursor struct {
 	began, sec int64
 	part       int
@@ -35,14 +35,15 @@ func decodeOnlineCursor(s string) onlineCursor {
 	return onlineCursor{began: u.ms(), sec: u.ms(), part: int(u.num(2)), user: u.s}
 }
 
-// onlineHead is what is known of one partition's users.
+// onlineHead has what was read of one partition's users.
 type onlineHead struct {
 	seen []rollcall.Seen
 	last onlineCursor // the last user looked at; its second 0 at first
 	done bool
 }
 
-// onlineWalk merges the partitions.
+// onlineWalk merges the users of all partitions, as list.go tells of sessions: newest second
+// first, in one second by partition, then by the bytes of the id, descending.
 type onlineWalk struct {
 	e      *Engine
 	now    int64
@@ -64,8 +65,8 @@ func (e *Engine) KnownUsers(ctx context.Context, at time.Time, r rollcall.PageRe
 	return e.usersByLastSeen(ctx, at, &e.scripts.presenceWalk, e.settings.Retention, r, v)
 }
 
-// usersByLastSeen makes a page of users by last sight; span is the window or retention
-// that the script asks for.
+// usersByLastSeen returns a page of users by last-seen time. span is the window or the
+// retention, whichever the script takes.
 func (e *Engine) usersByLastSeen(ctx context.Context, at time.Time, script *script, span time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
 	var page rollcall.Page[rollcall.Seen]
 	skip := max(0, r.Number-1) * r.Limit
@@ -108,7 +109,7 @@ func (e *Engine) usersByLastSeen(ctx context.Context, at time.Time, script *scri
 	return page, nil
 }
 
-// resume sets every partition behind a cursor.
+// resume sets every partition to where the walk of a cursor goes on.
 func (w *onlineWalk) resume(c onlineCursor) {
 	w.began = c.began
 	for p := range w.heads {
@@ -124,8 +125,8 @@ func (w *onlineWalk) resume(c onlineCursor) {
 	}
 }
 
-// fill asks those partitions for more of which nothing is left, until there is; at
-// first, all.
+// fill reads more from those partitions of which nothing is left, until each has some or has
+// ended. The first time it reads from all, and counts.
 func (w *onlineWalk) fill(ctx context.Context, first bool) error {
 	for {
 		var calls []call
@@ -187,7 +188,7 @@ func (w *onlineWalk) take(h *onlineHead, msg rueidis.RedisMessage, first bool) e
 	return nil
 }
 
-// next returns the partition whose turn it is.
+// next returns the partition that has the next user of all.
 func (w *onlineWalk) next(ctx context.Context) (int, bool, error) {
 	if err := w.fill(ctx, false); err != nil {
 		return 0, false, err

@@ -9,8 +9,8 @@ import (
 // hashStep is about how many fields of a hash one command reads.
 const hashStep = 500
 
-// eachField reads the hash of some name in all of some partitions, in steps, and
-// hands on each field: those that were there throughout once or more often.
+// eachField reads a hash of some partitions in steps, and calls each with every field. A field
+// that stood all the while comes once or more often.
 func (e *Engine) eachField(ctx context.Context, name string, parts []int, each func(part int, field, value string) error) error {
 	cursors := make(map[int]uint64, len(parts))
 	for len(parts) > 0 {

@@ -12,7 +12,7 @@ import (
 //go:embed lua/*.lua lua/lib/*.lua
 var sources embed.FS
 
-// script is a program that Redis runs in one step.
+// script is a program that Redis carries out in one step.
 type script struct {
 	name, text, sha string
 	// keeps says that a second run would do, say or count something else than
@@ -24,25 +24,46 @@ type script struct {
 	emits bool
 }
 
-// scripts are all there are, each put together from its files.
+// scripts has all of them, each put together from its parts and its file.
 type scripts struct {
-	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionLeave, sessionDrainCutoff, sessionExpire, sessionOfUser                                                                  script
-	presenceBeat, presenceCount, presenceOnline, presenceWalk, presenceHidden, presenceStatus, presenceClear                                                                                                            script
-	kindUse, kindAdd                                                                                                                                                                                                    script
-	visitForget, visitAdd, visitCount, visitAddName                                                                                                                                                                     script
-	userChange, userVisibility, userUnban, userErase, userNoteErasure, userFreeNumbers                                                                                                                                  script
-	eventRedact                                                                                                                                                                                                         script
-	friendListNamers, friendList, friendNoteChange, friendNoteWrite, friendReverseAdd, friendAdd, friendStage, friendSwap, friendRemove, friendRemoveAll, friendFindLeftover, friendReverseRemove, friendForgetLeftover script
-	upkeepResumeErasures, upkeepStamp, upkeepSweep                                                                                                                                                                      script
-	daysMark, daysUnmark, daysRead, daysSpan, daysOfUser, daysExport                                                                                                                                                    script
-	figuresGet, figuresPut                                                                                                                                                                                              script
-	archiveReadMaps, archiveListDirty, archiveMarkDirty, archiveClearDirty, archiveOffload, archiveRestore, archiveClearOffloaded, archiveHasDays, archiveAnnounce                                                      script
-	listPage, listIntersect, listBySeen                                                                                                                                                                                 script
-	apikeyPut                                                                                                                                                                                                           script
-	retryClaim, retryRelease                                                                                                                                                                                            script
-	storeMeta, storeProbe                                                                                                                                                                                               script
-	transferRead, transferEnter                                                                                                                                                                                         script
-	all                                                                                                                                                                                                                 []*script
+	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionLeave,
+	sessionDrainCutoff, sessionExpire, sessionOfUser script
+
+	presenceBeat, presenceCount, presenceOnline, presenceWalk, presenceHidden, presenceStatus,
+	presenceClear script
+
+	kindUse, kindAdd script
+
+	visitForget, visitAdd, visitCount, visitAddName script
+
+	userChange, userVisibility, userUnban, userErase, userNoteErasure, userFreeNumbers script
+
+	eventRedact script
+
+	friendListNamers, friendList, friendNoteChange, friendNoteWrite, friendReverseAdd, friendAdd,
+	friendStage, friendSwap, friendRemove, friendRemoveAll, friendFindLeftover, friendReverseRemove,
+	friendForgetLeftover script
+
+	upkeepResumeErasures, upkeepStamp, upkeepSweep script
+
+	daysMark, daysUnmark, daysRead, daysSpan, daysOfUser, daysExport script
+
+	figuresGet, figuresPut script
+
+	archiveReadMaps, archiveListDirty, archiveMarkDirty, archiveClearDirty, archiveOffload,
+	archiveRestore, archiveClearOffloaded, archiveHasDays, archiveAnnounce script
+
+	listPage, listIntersect, listBySeen script
+
+	apikeyPut script
+
+	retryClaim, retryRelease script
+
+	storeMeta, storeProbe script
+
+	transferRead, transferEnter script
+
+	all []*script
 }
 
 // named lists the scripts by the names of their files.
@@ -164,8 +185,8 @@ func needs(text string) []string {
 	return strings.Fields(parts)
 }
 
-// classify says which scripts keep their answers for a repetition, and which of the
-// others write.
+// classify says which scripts keep their answers for a repetition (call.go), and which of the
+// others write with every run.
 func (s *scripts) classify() {
 	for _, c := range []*script{
 		&s.sessionEnd, &s.sessionChange, &s.sessionLeave, &s.presenceClear, &s.userChange, &s.userUnban, &s.userNoteErasure, &s.userErase, &s.friendAdd, &s.friendSwap, &s.friendRemove, &s.friendRemoveAll,

@@ -12,15 +12,15 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// loader lets one load of the scripts go on at a time.
+// loader lets one goroutine at a time give the servers their scripts.
 type loader struct {
 	mu sync.Mutex
 }
 
-// loadScripts sees to it that every server has all scripts. A server that is away, or
-// does not let the engine in, may lack them as long as another has them all: it gets
-// them when it says that it lacks one. A script that a server refuses is an error, as
-// the commands that need it would never work.
+// loadScripts gives every server the scripts that it lacks. A server that does not answer, or
+// does not let the engine in, may lack scripts as long as another server has all: it gets them
+// when it says that it lacks one. If a server refuses a script, that is an error: the commands
+// that need the script would never work.
 func (e *Engine) loadScripts(ctx context.Context) error {
 	e.loader.mu.Lock()
 	defer e.loader.mu.Unlock()
@@ -43,8 +43,8 @@ func (e *Engine) loadScripts(ctx context.Context) error {
 	return away
 }
 
-// loadInto gives one server the scripts that it lacks. Most often it has them all,
-// from another engine or an earlier start.
+// loadInto gives one server the scripts that it lacks. Usually it has all, from another engine
+// or an earlier start.
 func (e *Engine) loadInto(ctx context.Context, node rueidis.Client) error {
 	lacks := e.lacking(ctx, node)
 	if len(lacks) == 0 {
@@ -62,7 +62,7 @@ func (e *Engine) loadInto(ctx context.Context, node rueidis.Client) error {
 	return nil
 }
 
-// lacking are the scripts that a server does not have; all, if it does not say.
+// lacking returns the scripts that a server does not have; all, if it does not say.
 func (e *Engine) lacking(ctx context.Context, node rueidis.Client) []*script {
 	names := make([]string, len(e.scripts.all))
 	for i, s := range e.scripts.all {
@@ -81,7 +81,7 @@ func (e *Engine) lacking(ctx context.Context, node rueidis.Client) []*script {
 	return lacks
 }
 
-// notLoaded is the error of a script that a server did not take.
+// notLoaded is the error of a server that did not take a script.
 func notLoaded(s *script, err error) error {
 	var re *rueidis.RedisError
 	if !errors.As(err, &re) || outcomeOf(err) != failed {
@@ -98,8 +98,8 @@ func notLoaded(s *script, err error) error {
 	}
 }
 
-// refusesUser reports whether a server does not know the engine's user: what it says
-// of a connection, not of a command.
+// refusesUser reports whether a server does not accept the engine's user: it says so of every
+// command of the connection.
 func refusesUser(err error) bool {
 	var re *rueidis.RedisError
 	if !errors.As(err, &re) {

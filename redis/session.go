@@ -27,9 +27,8 @@ func (e *Engine) StartSession(ctx context.Context, at time.Time, b rollcall.Star
 	return started, err
 }
 
-// claimKey is the key under which a retry key is claimed. It lies in the
-// partition that the key itself leads to, so that one claim holds against
-// logins of all users.
+// claimKey returns the key under which a retry key is claimed. Its partition follows from the
+// retry key, not from the user: so one claim holds against logins of all users.
 func (e *Engine) claimKey(r *rollcall.Retry) string {
 	return e.of(e.home(uint16(r.Key[0])<<8|uint16(r.Key[1])), "claim:"+string(r.Key[:]))
 }
@@ -52,7 +51,7 @@ func (e *Engine) claim(ctx context.Context, now int64, b *rollcall.StartSession)
 	return err == nil, err
 }
 
-// unclaim gives a login's hold on its retry key up.
+// unclaim releases a login's hold on its retry key.
 func (e *Engine) unclaim(ctx context.Context, now int64, b *rollcall.StartSession) error {
 	_, err := e.one(ctx, now, keyCall(e.claimKey(b.Retry), &e.scripts.retryRelease, string(b.Retry.Nonce[:])))
 	return err
@@ -165,7 +164,7 @@ func replacedSessions(packed rueidis.RedisMessage) []rollcall.Ended {
 	return out
 }
 
-// readReplay reads the answer to a login that was made before.
+// readReplay reads the first answer to a login, when the login was repeated.
 func readReplay(now int64, reply []rueidis.RedisMessage) (rollcall.StartResult, error) {
 	var out rollcall.StartResult
 	if len(reply) != 4 {

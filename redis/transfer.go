@@ -63,7 +63,7 @@ type keyTraces struct {
 	ended []string
 }
 
-// scanKeys looks at the names of all keys.
+// scanKeys reads the names of all keys.
 func (e *Engine) scanKeys(ctx context.Context) ([]keyTraces, error) {
 	out := make([]keyTraces, len(e.keyPrefixes))
 	for p := range out {
@@ -86,7 +86,7 @@ func (e *Engine) scanKeys(ctx context.Context) ([]keyTraces, error) {
 	return out, nil
 }
 
-// noteKey notes what the name of a key tells.
+// noteKey notes the user or the ended session that the name of a key tells.
 func (e *Engine) noteKey(k string, into []keyTraces) {
 	rest, ok := strings.CutPrefix(k, e.opts.Prefix+":{")
 	number, name, ok2 := strings.Cut(rest, "}:")
@@ -128,7 +128,8 @@ func (x *partExport) run(ctx context.Context, found keyTraces, visit func(rollca
 	return x.exportErased(ctx, found.ended, visit)
 }
 
-// gather adds the users who stand in the partition's own lists.
+// gather adds the users who stand in lists of the partition: with a last-seen time, a number
+// or a ban.
 func (x *partExport) gather(ctx context.Context, users map[string]struct{}) error {
 	e := x.e
 	for _, name := range []string{"seen", "num"} {

@@ -29,7 +29,8 @@ const (
 	lists
 )
 
-// What one entry costs Redis, and what one script may: about microseconds.
+// entryCost is about how many microseconds Redis takes for one entry of each list; a script
+// may take scriptCost.
 var entryCost = [lists]int{friendsList: 3, markList: 25, sessionList: 40, endedList: 12, banList: 6}
 
 const (
@@ -37,7 +38,7 @@ const (
 	scriptCost = 3000
 )
 
-// partImport is what is entered in one partition: a snapshot, or a part of it.
+// partImport is what is imported into one partition: a snapshot, or a part of it.
 type partImport struct {
 	part    int
 	user    string
@@ -46,7 +47,7 @@ type partImport struct {
 	entries [lists][][]string // each is what stands for it among the arguments
 }
 
-// fill takes the snapshot of a user.
+// fill takes all of a user's snapshot.
 func (x *partImport) fill(d *rollcall.UserSnapshot) {
 	seen := ""
 	if !d.LastSeen.IsZero() {
@@ -100,7 +101,7 @@ func (x *partImport) cost() int {
 	return n
 }
 
-// cut divides what is entered into parts of one script each.
+// cut divides it into parts of one script each.
 func (x *partImport) cut() []*partImport {
 	var out []*partImport
 	part, cost := *x, scriptCost // the first entry begins the first part
@@ -117,7 +118,7 @@ func (x *partImport) cut() []*partImport {
 	return out
 }
 
-// arguments are those of transfer_enter.lua.
+// arguments returns the arguments of transfer_enter.lua.
 func (x *partImport) arguments(phase string) []string {
 	out := append([]string{phase, x.user}, x.head[:]...)
 	out = append(out, x.banKey)
@@ -130,7 +131,7 @@ func (x *partImport) arguments(phase string) []string {
 	return out
 }
 
-// importScript is what one run of transfer_enter.lua enters.
+// importScript gathers small snapshots for one run of transfer_enter.lua.
 type importScript struct {
 	args []string
 	cost int
@@ -146,7 +147,7 @@ func (s *importScript) take() []string {
 	return args
 }
 
-// packEnd packs what is remembered of a session that ended.
+// packEnd packs what is kept of a session that ended.
 func packEnd(s *rollcall.SessionSnapshot) string {
 	var p packer
 	p.u64(uint64(s.End.At.UnixMilli()))

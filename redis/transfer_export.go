@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// snapshotOf reads what transfer_read.lua tells of one user.
+// snapshotOf reads what transfer_read.lua returns for one user.
 func (x *partExport) snapshotOf(ctx context.Context, user string, msg rueidis.RedisMessage) (rollcall.UserSnapshot, error) {
 	d := rollcall.UserSnapshot{User: user}
 	f, err := msg.ToArray()
@@ -56,7 +56,7 @@ func (x *partExport) snapshotOf(ctx context.Context, user string, msg rueidis.Re
 	return d, err
 }
 
-// readLists reads the lists of an answer.
+// readLists reads the lists of an answer: friends, sessions, ended sessions and days.
 func (x *partExport) readLists(d *rollcall.UserSnapshot, f []rueidis.RedisMessage) error {
 	friends, err := f[7].AsZScores()
 	if err != nil {
@@ -77,7 +77,7 @@ func (x *partExport) readLists(d *rollcall.UserSnapshot, f []rueidis.RedisMessag
 // sessionsOfUserStep is how many sessions of one user a script reads.
 const sessionsOfUserStep = 100
 
-// readLarge reads in steps what is known of a user of whom one script cannot tell.
+// readLarge reads in steps what is too much for one script to return.
 func (x *partExport) readLarge(ctx context.Context, d *rollcall.UserSnapshot) error {
 	list, err := x.e.friendsOf(ctx, x.at.UnixMilli(), d.User)
 	if err != nil {
@@ -107,7 +107,8 @@ func (x *partExport) readLarge(ctx context.Context, d *rollcall.UserSnapshot) er
 	return err
 }
 
-// eachSessionOf hands on a user's sessions in steps: those that live, or those that ended.
+// eachSessionOf reads a user's sessions in steps and calls each: those that live (order "u") or
+// those that ended ("e").
 func (e *Engine) eachSessionOf(ctx context.Context, now int64, user, order string, each func(*record)) error {
 	for at, behind := "", ""; ; {
 		msg, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.sessionOfUser, user, order, at, behind, strconv.Itoa(sessionsOfUserStep)))
@@ -179,8 +180,8 @@ func (x *partExport) endedSnapshots(msg rueidis.RedisMessage) ([]rollcall.Sessio
 	return out, nil
 }
 
-// daysOf fills in the marks: from the sets that were read, or from what the
-// script found if marks changed since.
+// daysOf adds the days of a user: from the sets that were read at first, or from what the
+// script returned if marks have changed since.
 func (x *partExport) daysOf(d *rollcall.UserSnapshot, number, fresh rueidis.RedisMessage) error {
 	fields := []string(nil)
 	if fresh.IsArray() {

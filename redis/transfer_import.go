@@ -114,8 +114,7 @@ func errKnownUser(user string) error {
 	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("something is known of %q already: import into an engine that is empty", user)}
 }
 
-// addReverseEdgesOf writes the reverse edges of all friends, before the edges are
-// entered.
+// addReverseEdgesOf writes the reverse edges of all friends, before any edge is entered.
 func (e *Engine) addReverseEdgesOf(ctx context.Context, now int64, snapshots []rollcall.UserSnapshot) error {
 	type edge struct{ user, friend string }
 	notes, edges := make([][]string, len(e.keyPrefixes)), make([][]edge, len(e.keyPrefixes))

@@ -29,13 +29,13 @@ const (
 // noteManyDue notes that more was due than one script ends.
 func (e *Engine) noteManyDue() { e.dueSeen.Store(int64(time.Since(e.flow.start)) + 1) }
 
-// areManyDue reports whether that was a short while ago.
+// areManyDue reports whether that was noted a short while ago.
 func (e *Engine) areManyDue() bool {
 	at := e.dueSeen.Load()
 	return at > 0 && time.Since(e.flow.start)-time.Duration(at) < dueLately
 }
 
-// doDue carries out questions, which may end some of what is due by the way.
+// doDue carries out questions; ends says that they end some of what is due on their way.
 func (e *Engine) doDue(ctx context.Context, now int64, calls []call, ends bool) ([]rueidis.RedisMessage, error) {
 	if !ends || !e.areManyDue() {
 		return e.do(ctx, now, calls...)
@@ -43,8 +43,8 @@ func (e *Engine) doDue(ctx context.Context, now int64, calls []call, ends bool) 
 	return e.doInTurn(ctx, now, calls, dueAsked, func(int) int { return 1 })
 }
 
-// doInTurn carries out calls a few at a time, so that Redis serves others in between:
-// as many as cost no more than most together, and one at least.
+// doInTurn carries out calls a few at a time, so that Redis serves others in between: as many
+// together as cost most, and at least one.
 func (e *Engine) doInTurn(ctx context.Context, now int64, calls []call, most int, cost func(i int) int) ([]rueidis.RedisMessage, error) {
 	out := make([]rueidis.RedisMessage, 0, len(calls))
 	for len(out) < len(calls) {
@@ -62,8 +62,8 @@ func (e *Engine) doInTurn(ctx context.Context, now int64, calls []call, most int
 	return out, nil
 }
 
-// workOff carries out a few scripts that work off what is due, once no others of
-// this server are under way.
+// workOff carries out a few scripts that end or forget what is due, once no others of this
+// server are under way.
 func (e *Engine) workOff(ctx context.Context, now int64, calls []call) ([]rueidis.RedisMessage, error) {
 	select {
 	case e.workSlot <- struct{}{}:

@@ -9,11 +9,10 @@ import (
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
-// Upkeep is done in steps of sweepStep of each thing, of sessions dueStep, by the
-// server that holds
-// the partition's lease, a few partitions at a time (see upkeep_due.go). A tick sweeps and
-// forgets for so long at most: when very much is due at once, Redis has half of its
-// time for others, and the stamps of life are left every second.
+// The server that holds a partition's lease does its upkeep, in steps: dueStep sessions and
+// sweepStep of everything else. It works on a few partitions at a time (upkeep_due.go). A tick
+// sweeps for sweepFor and forgets for forgetFor at most. So if very much is due at once, Redis
+// has half of its time for others, and a stamp of life is left every second.
 const (
 	sweepStep = 32
 	sweepFor  = 500 * time.Millisecond
@@ -39,8 +38,8 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	return e.forgetOld(ctx, at)
 }
 
-// sweep sweeps all partitions, those with more to do again, until nothing is due
-// or the tick's time is up. The next tick goes on where this one ended.
+// sweep does a step in each partition, and again in those with more to do, until nothing is due
+// or the tick's time is up. The next tick goes on where this one stopped.
 func (e *Engine) sweep(ctx context.Context, at time.Time) error {
 	defer e.news.wake()
 	n := len(e.keyPrefixes)
@@ -107,8 +106,8 @@ func (e *Engine) sweepSome(ctx context.Context, at time.Time, parts []int) ([]in
 	return rest, nil
 }
 
-// forgetOld is the retention of last-seen times. It looks once a minute, and goes
-// on with the next ticks if that takes longer than its share of one.
+// forgetOld applies the retention of last-seen times. It looks once a minute. What takes longer
+// than forgetFor is left to the next ticks.
 func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 	minute := at.Unix() / 60
 	if e.lastRetentionSweep.Load() == minute {

@@ -30,9 +30,9 @@ func badURL(format string, args ...any) error {
 	return rollcall.Invalid("redis.url", format, args...)
 }
 
-// parseURL reads a URL. A password with special characters as they are would be
-// taken for something else: any @ or # but those of a URL is refused. The errors
-// quote nothing of the URL, as it may be a part of the password.
+// parseURL reads a URL. It refuses any @ or # but those of the form, as a password with such
+// characters would be read as something else. Its errors quote nothing of the URL: that might
+// be a part of the password.
 func parseURL(text string) (address, error) {
 	var a address
 	scheme, rest, ok := strings.Cut(text, "://")
@@ -123,7 +123,7 @@ func (a *address) readPath(path string) error {
 	return nil
 }
 
-// option makes the client's options.
+// option makes the options of the client.
 func (a *address) option(timeout time.Duration) (rueidis.ClientOption, error) {
 	o := rueidis.ClientOption{
 		InitAddress: a.hosts, Username: a.user, Password: a.password, SelectDB: a.db,

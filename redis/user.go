@@ -70,8 +70,8 @@ func unpackUser(id string, reply []rueidis.RedisMessage, invisible bool) rollcal
 	return u
 }
 
-// followStep is how many sessions of a user who turned invisible, or visible again,
-// one script has follow.
+// followStep is how many sessions one script updates for a user who turned invisible, or
+// visible again.
 const followStep = 32
 
 // PutUser implements [rollcall.Users].

@@ -82,7 +82,7 @@ func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollc
 	}
 }
 
-// noteErasure notes an erasure, or joins the one that is noted.
+// noteErasure notes an erasure, or joins the one that is noted already.
 func (e *Engine) noteErasure(ctx context.Context, now int64, user string, key rollcall.BanKey) (*erasure, error) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -94,7 +94,7 @@ func (e *Engine) noteErasure(ctx context.Context, now int64, user string, key ro
 	return e.readErasure(now, user, note)
 }
 
-// readErasure reads a note.
+// readErasure reads the note of an erasure.
 func (e *Engine) readErasure(now int64, user, note string) (*erasure, error) {
 	if len(note) < noteLen {
 		return nil, damaged("the note of an erasure")
@@ -102,7 +102,7 @@ func (e *Engine) readErasure(now int64, user, note string) (*erasure, error) {
 	return &erasure{e: e, now: now, part: e.partOf(user), user: user, id: note[:16], userGone: len(note) > noteLen}, nil
 }
 
-// finish goes on with an erasure until it is over, whoever else does so too.
+// finish goes on with an erasure until it is over. Others may do so at the same time.
 func (x *erasure) finish(ctx context.Context) error {
 	if err := x.remove(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (x *erasure) finish(ctx context.Context) error {
 	return x.redact(ctx)
 }
 
-// remove goes on until the user is gone.
+// remove goes on with steps 1 and 2, until the user is gone.
 func (x *erasure) remove(ctx context.Context) error {
 	if x.userGone {
 		return nil
@@ -137,12 +137,12 @@ func (e *Engine) eraseAhead(ctx context.Context, now int64, user string, reply [
 	return x.remove(ctx)
 }
 
-// in is a script of the erasure.
+// in returns a call of a script of the erasure.
 func (x *erasure) in(s *script, step int) call {
 	return partCall(x.part, s, x.user, x.id, strconv.Itoa(step))
 }
 
-// pause returns errPaused if somebody else is to go on.
+// pause returns errPaused if a later tick is to go on.
 func (x *erasure) pause() error {
 	if x.enough != nil && x.enough() {
 		return errPaused
@@ -202,10 +202,10 @@ func (x *erasure) freeNumbers(ctx context.Context) error {
 
 // dropFromFriendLists removes the user from every list of friends.
 //
-// The lists lie in other partitions than the note. So of each such partition a stamp is
-// taken first, then the note is looked at, and then only those lists are changed that
-// have not been since the stamp: such an edge stood before the user was gone. Lists that
-// have changed come again, behind a later stamp.
+// The lists lie in other partitions than the note, so no script sees both. First each of these
+// partitions gives a stamp, then the note is read, and then only lists are changed that have
+// not changed since the stamp. So the edges that go stood when the note did: before the user
+// was gone. A list that has changed comes again, after a later stamp.
 func (x *erasure) dropFromFriendLists(ctx context.Context) error {
 	stamps := make(map[int]string)
 	for {
@@ -233,8 +233,8 @@ func (x *erasure) dropFromFriendLists(ctx context.Context) error {
 	}
 }
 
-// stamp takes stamps of the partitions of some users that have none yet, and reports
-// whether there were any.
+// stamp takes a stamp of each partition of some users that has given none yet. fresh says
+// whether there was any.
 func (x *erasure) stamp(ctx context.Context, users []string, stamps map[int]string) (fresh bool, err error) {
 	var calls []call
 	asked := make(map[int]bool)
@@ -257,8 +257,8 @@ func (x *erasure) stamp(ctx context.Context, users []string, stamps map[int]stri
 	return len(calls) > 0, nil
 }
 
-// dropFromListsOf removes a user from the lists of some, and the reverse edges with it.
-// It begins with the edges: cut short, the reverse edges still say where to go on.
+// dropFromListsOf removes the user from the lists of some others: the edges first, then the
+// reverse edges. If the server dies in between, the reverse edges still say where to go on.
 func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps map[int]string) error {
 	e := x.e
 
@@ -304,7 +304,7 @@ func (x *erasure) dropFromListsOf(ctx context.Context, names []string, stamps ma
 	return err
 }
 
-// removeAllFriends empties the list of the user, and removes what reverse edges there are of
+// removeAllFriends empties the user's own list, and removes the reverse edges that belonged to
 // it.
 func (x *erasure) removeAllFriends(ctx context.Context) error {
 	for {
@@ -328,7 +328,7 @@ func (x *erasure) removeAllFriends(ctx context.Context) error {
 	}
 }
 
-// redact takes the user out of the events that may name them.
+// redact is step 3: it removes the user from the events that may name them.
 func (x *erasure) redact(ctx context.Context) error {
 	for {
 		msg, err := x.e.one(ctx, x.now, x.in(&x.e.scripts.eventRedact, redactStep))

@@ -23,7 +23,7 @@ const (
 	eraseWarnEvery = time.Minute     // at most so often the log says that one failed
 )
 
-// unfinishedErasures is what the sweeps of a tick found.
+// unfinishedErasures has the partitions in which the sweeps of a tick found such erasures.
 type unfinishedErasures struct {
 	mu         sync.Mutex
 	parts      map[int]bool // partitions with erasures that are to be gone on with
@@ -47,7 +47,7 @@ func (c *unfinishedErasures) take() []int {
 	return parts
 }
 
-// finishErasures goes on with some erasures of the partitions that the sweep found.
+// finishErasures goes on with a few erasures of each of these partitions.
 func (e *Engine) finishErasures(ctx context.Context, now int64) {
 	parts := e.unfinished.take()
 	if len(parts) == 0 {
@@ -73,7 +73,7 @@ func (e *Engine) finishErasures(ctx context.Context, now int64) {
 	e.finishSoon(ctx, later)
 }
 
-// resume takes up a few erasures of each of some partitions.
+// resume takes up a few erasures of each partition, so that no other server does.
 func (e *Engine) resume(ctx context.Context, now int64, parts []int) (out []*erasure, err error) {
 	calls := make([]call, len(parts))
 	for i, p := range parts {
@@ -99,7 +99,7 @@ func (e *Engine) resume(ctx context.Context, now int64, parts []int) (out []*era
 	return out, nil
 }
 
-// finishSoon says that erasures are to be gone on with by the next tick.
+// finishSoon has the next tick go on with erasures.
 func (e *Engine) finishSoon(ctx context.Context, some []*erasure) {
 	calls := make([]call, len(some))
 	for i, x := range some {
@@ -110,7 +110,7 @@ func (e *Engine) finishSoon(ctx context.Context, some []*erasure) {
 	_, _ = e.do(ctx, 0, calls...) // if it fails they come some seconds later
 }
 
-// warnUnfinished tells the log that an erasure could not be finished.
+// warnUnfinished writes to the log that an erasure failed, once a minute at most.
 func (e *Engine) warnUnfinished(err error) {
 	c := &e.unfinished
 	c.mu.Lock()
@@ -122,7 +122,7 @@ func (e *Engine) warnUnfinished(err error) {
 	e.opts.Logger.Warn("an erasure that was cut short could not be finished: it is tried again", "err", err)
 }
 
-// finishAllErasures finishes all that are noted, of all partitions.
+// finishAllErasures finishes all erasures that are noted in any partition.
 func (e *Engine) finishAllErasures(ctx context.Context, now int64) error {
 	calls := make([]call, len(e.keyPrefixes))
 	for p := range calls {

@@ -42,8 +42,8 @@ func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors 
 // visitStep bounds the visitors of one script.
 const visitStep = 2000
 
-// addVisitors notes visitors of a name that is known, or has been entered just now;
-// false if it is neither.
+// addVisitors adds visitors of a name. It returns false if the name is unknown: the caller has
+// to enter it first.
 func (e *Engine) addVisitors(ctx context.Context, at time.Time, name string, visitors []string, entered bool) (bool, error) {
 	hour, end := rollcall.HourOf(at, e.zone())
 	head := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
@@ -66,7 +66,7 @@ func (e *Engine) zone() *time.Location {
 	return e.settings.Location
 }
 
-// addName enters a name among those known; false if it would be one too many.
+// addName enters a name in rc:names; false if there are too many.
 func (e *Engine) addName(ctx context.Context, name string) (bool, error) {
 	msg, err := e.one(ctx, 0, keyCall(e.key("names"), &e.scripts.visitAddName, name, fmt.Sprint(rollcall.MaxVisitNames), rollcall.VisitsOther))
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *Engine) addName(ctx context.Context, name string) (bool, error) {
 	return n == 1, err
 }
 
-// forgetNames makes room for other names.
+// forgetNames removes names from rc:names, which makes room for others.
 func (e *Engine) forgetNames(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -110,11 +110,10 @@ func (e *Engine) Visitors(ctx context.Context, q rollcall.VisitQuery) (rollcall.
 	return out, nil
 }
 
-// hourStep is how many sketches one script merges, but for a day, which is merged
-// as a whole.
+// hourStep is how many sketches one script merges. A day is merged as a whole.
 const hourStep = 16
 
-// countVisitors estimates the visitors of all hours, and of each group of them.
+// countVisitors estimates the visitors of each group of hours, and (first) of all of them.
 func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]string) ([]int, error) {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails
