@@ -2,6 +2,7 @@ package redis
 
 import (
 	"io/fs"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 var (
 	luaComment  = regexp.MustCompile(`--[^\n]*`)
+	luaKey      = regexp.MustCompile(`\bkey\('([a-z]+)`)
+	luaField    = regexp.MustCompile(`\bsetState\('([a-z]+)'|\bpart, '([a-z]+)'`)
 	luaArgument = regexp.MustCompile(`ARGV\[(\d+)\]|argumentsFrom\((\d+)\)`)
 )
 
@@ -67,5 +70,36 @@ func TestPartsOfScriptsSayWhatTheyGive(t *testing.T) {
 		if path != "lua/lib/env.lua" {
 			require.NotRegexp(t, `\b(ARGV|KEYS)\b`, luaComment.ReplaceAllString(code, ""), path)
 		}
+	}
+}
+
+// TestFormatsNameEveryKeyOfTheScripts compares docs/formats.md with the keys and the fields
+// of a partition's state that scripts use.
+func TestFormatsNameEveryKeyOfTheScripts(t *testing.T) {
+	t.Parallel()
+	formats, err := os.ReadFile("../docs/formats.md")
+	require.NoError(t, err)
+	_, text, found := strings.Cut(string(formats), "## Keys in Redis")
+	require.True(t, found)
+	text, _, _ = strings.Cut(text, "\n## ")
+	all, err := loadScripts()
+	require.NoError(t, err)
+	keys, fields := make(map[string]bool), make(map[string]bool)
+	for _, s := range all.all {
+		for _, m := range luaKey.FindAllStringSubmatch(s.text, -1) {
+			keys[m[1]] = true
+		}
+		for _, m := range luaField.FindAllStringSubmatch(s.text, -1) {
+			fields[m[1]+m[2]] = true
+		}
+	}
+	require.Greater(t, len(keys), 40)
+	require.Greater(t, len(fields), 10)
+	delete(keys, "both") // gone at the end of the script that makes it
+	for key := range keys {
+		require.Regexp(t, "`rc:\\{p\\}:"+key+"\\b", text)
+	}
+	for field := range fields {
+		require.Regexp(t, `(?m)^\|[a-z, ]*\b`+field+`\b[a-z, ]*\|`, text)
 	}
 }
