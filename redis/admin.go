@@ -128,6 +128,8 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 	if err != nil {
 		return st, err
 	}
+
+	// Sum over the partitions, without what the viewer must not count.
 	for i := 0; i < len(out); i += perPartition {
 		seen, _ := out[i].AsInt64()
 		numbered, _ := out[i+1].AsInt64()

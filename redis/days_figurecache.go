@@ -128,11 +128,14 @@ func (e *Engine) countUncached(ctx context.Context, q *rollcall.SeriesQuery, r r
 	if !slices.Contains(of, cachedStale) {
 		return e.countAndCache(ctx, q, r, today, out)
 	}
+
+	// Count them again, as long as the archive answers soon.
 	fallback := slices.Clone(out)
 	count := func(ctx context.Context, some rollcall.DayRange) error {
 		return e.countAndCache(ctx, q, some, today, out)
 	}
 	return enginekit.CountPatiently(ctx, e.settings.Archive, r, count, func() (known func(rollcall.Day) bool) {
+		// It does not: the stale figures stand, and the gaps between them are counted.
 		copy(out, fallback)
 		for i := range of {
 			if of[i] == cachedStale {

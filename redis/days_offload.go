@@ -216,6 +216,8 @@ func (e *Engine) ClearDirty(ctx context.Context, all []rollcall.MonthMap) (int, 
 		kind  string
 		month rollcall.Month
 	}
+
+	// Maps of one partition, kind and month go in one script, a few at a time.
 	groups := make(map[group][]string)
 	for _, m := range all {
 		g := group{e.partOf(m.User), m.Kind, m.Month}
@@ -258,6 +260,8 @@ func (e *Engine) HotDays(ctx context.Context) ([]rollcall.HotDay, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// Sum over the partitions.
 	counts := make(map[rollcall.KindDay]int)
 	for at, n := range found {
 		of, err := splitDay(at.field)

@@ -180,12 +180,17 @@ func (e *Engine) meta(ctx context.Context, fields ...string) ([]string, error) {
 // Configure implements [rollcall.Engine].
 func (e *Engine) Configure(ctx context.Context, s rollcall.Settings) error {
 	e.state.Ready.Store(true)
-	if s.OwnClock { // else scripts hold every time to Redis's own
+
+	// Refuse data that is ahead of the caller's own clock. Without such a clock, scripts hold
+	// every time to Redis's.
+	if s.OwnClock {
 		if err := e.checkAhead(ctx, s.Now); err != nil {
 			e.state.Ready.Store(false)
 			return err
 		}
 	}
+
+	// All servers on one Redis need the same time zone and secret.
 	fields := []string{"timezone", s.Timezone}
 	if s.SecretID != "" {
 		fields = append(fields, "secret", s.SecretID)

@@ -113,6 +113,8 @@ func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends
 	for i, f := range friends {
 		names[i] = f.User
 	}
+
+	// Reverse edges first: noted, then written.
 	stamp, strangers, err := e.noteReverseEdges(ctx, now, user, names, fmt.Sprint(rollcall.MaxFriends))
 	if err != nil {
 		return false, err
@@ -123,6 +125,8 @@ func (e *Engine) addFriends(ctx context.Context, now int64, user string, friends
 	if err := e.addReverseEdges(ctx, now, user, stamp, strangers); err != nil {
 		return false, err
 	}
+
+	// Then the edges.
 	args := []string{user, stamp, fmt.Sprint(rollcall.MaxFriends)}
 	for _, f := range friends {
 		since := ""

@@ -86,6 +86,8 @@ func (e *Engine) usesOf(ctx context.Context, kinds []string) ([]rollcall.KindUse
 	for i, kind := range kinds {
 		out[i].Kind = kind
 	}
+
+	// Users and sessions, from all partitions.
 	counts, err := e.inAllParts(ctx, 0, &e.scripts.kindUse, kinds...)
 	if err != nil {
 		return nil, err
@@ -100,6 +102,8 @@ func (e *Engine) usesOf(ctx context.Context, kinds []string) ([]rollcall.KindUse
 			out[i].Sessions += int(n[2*i+1])
 		}
 	}
+
+	// Days with marks, here and in the archive, each once.
 	hot, err := e.HotDays(ctx)
 	if err != nil {
 		return nil, err

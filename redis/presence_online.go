@@ -68,6 +68,7 @@ func (e *Engine) KnownUsers(ctx context.Context, at time.Time, r rollcall.PageRe
 // usersByLastSeen returns a page of users by last-seen time. span is the window or the
 // retention, whichever the script takes.
 func (e *Engine) usersByLastSeen(ctx context.Context, at time.Time, script *script, span time.Duration, r rollcall.PageRequest, v rollcall.Viewer) (rollcall.Page[rollcall.Seen], error) {
+	// Where to begin, and how much to read of each partition: about what the page needs.
 	var page rollcall.Page[rollcall.Seen]
 	skip := max(0, r.Number-1) * r.Limit
 	w := &onlineWalk{
@@ -86,6 +87,8 @@ func (e *Engine) usersByLastSeen(ctx context.Context, at time.Time, script *scri
 		return page, err
 	}
 	page.Total = w.total
+
+	// Take users until the page is full, and look for one more: then there is a next page.
 	var last onlineCursor
 	for r.Limit > 0 {
 		p, ok, err := w.next(ctx)

@@ -15,6 +15,7 @@ import (
 
 // StartSession implements [rollcall.Sessions].
 func (e *Engine) StartSession(ctx context.Context, at time.Time, b rollcall.StartSession) (rollcall.StartResult, error) {
+	// The retry key first, so that no other request logs in under it meanwhile.
 	now := at.UnixMilli()
 	claimed, err := e.claim(ctx, now, &b)
 	if err != nil {
@@ -22,7 +23,8 @@ func (e *Engine) StartSession(ctx context.Context, at time.Time, b rollcall.Star
 	}
 	started, err := e.startSession(ctx, now, &b)
 	if err != nil && claimed && !errors.Is(err, rollcall.ErrUnavailable) {
-		err = errors.Join(err, e.unclaim(ctx, now, &b)) // a login that was refused holds no key
+		// A login that was refused holds no key. One that may have been carried out keeps it.
+		err = errors.Join(err, e.unclaim(ctx, now, &b))
 	}
 	return started, err
 }

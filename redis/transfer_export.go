@@ -39,6 +39,8 @@ func (x *partExport) snapshotOf(ctx context.Context, user string, msg rueidis.Re
 		return d, damaged("where a user's marks are")
 	}
 	d.Archived = away == 1
+
+	// The lists: in the answer, or to be read in steps.
 	if len(f) == 7 {
 		err = x.readLarge(ctx, &d)
 	} else {
@@ -47,6 +49,8 @@ func (x *partExport) snapshotOf(ctx context.Context, user string, msg rueidis.Re
 	for _, ban := range x.bans.byUser[user] {
 		d.Bans = append(d.Bans, rollcall.BanSnapshot{Ban: ban, Home: uint16(rollcall.HashUser(user)), Bits: 16})
 	}
+
+	// In an order that does not depend on the engine.
 	slices.SortFunc(d.Friends, func(a, b rollcall.Friend) int { return strings.Compare(a.User, b.User) })
 	slices.SortFunc(d.Sessions, compareSnapshots)
 	slices.SortFunc(d.Ended, compareSnapshots)

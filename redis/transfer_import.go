@@ -117,6 +117,8 @@ func errKnownUser(user string) error {
 // addReverseEdgesOf writes the reverse edges of all friends, before any edge is entered.
 func (e *Engine) addReverseEdgesOf(ctx context.Context, now int64, snapshots []rollcall.UserSnapshot) error {
 	type edge struct{ user, friend string }
+
+	// Note them first, in the users' partitions: users together up to edgeStep friends.
 	notes, edges := make([][]string, len(e.keyPrefixes)), make([][]edge, len(e.keyPrefixes))
 	var calls []call
 	var of [][]edge

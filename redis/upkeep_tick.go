@@ -42,6 +42,8 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 // or the tick's time is up. The next tick goes on where this one stopped.
 func (e *Engine) sweep(ctx context.Context, at time.Time) error {
 	defer e.news.wake()
+
+	// Begin where the last tick stopped.
 	n := len(e.keyPrefixes)
 	first := int(e.sweepFrom.Load())
 	parts := make([]int, n)

@@ -103,7 +103,9 @@ func (e *Engine) PutUser(ctx context.Context, at time.Time, user string, p rollc
 	if err1 != nil || err2 != nil {
 		return rollcall.User{}, damaged("a user")
 	}
-	for left > 0 { // lists do the same before they answer
+
+	// The user's sessions follow. If this is cut short, lists do the rest before they answer.
+	for left > 0 {
 		if msg, err = e.one(ctx, at.UnixMilli(), partCall(e.partOf(user), &e.scripts.userVisibility, user, strconv.Itoa(followStep))); err != nil {
 			return rollcall.User{}, err
 		}

@@ -28,6 +28,8 @@ func (e *Engine) Visit(ctx context.Context, at time.Time, name string, visitors 
 	if done, err := e.addVisitors(ctx, at, name, visitors, false); done || err != nil {
 		return name, err
 	}
+
+	// The name is new. If there are too many, its visitors count under another name.
 	entered, err := e.addName(ctx, name)
 	if err == nil && !entered {
 		name = rollcall.VisitsOther
@@ -130,12 +132,14 @@ func (e *Engine) countVisitors(ctx context.Context, name string, groups [][]stri
 		calls = append(calls, partCall(p, &e.scripts.visitCount, args...))
 		from = to
 	}
+
+	// Each call merges its hours into one sketch. The last one, without hours, counts that.
 	out := []int{0}
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
 		return nil, err
 	}
-	last, err := e.one(ctx, 0, partCall(p, &e.scripts.visitCount, head...)) // all have been merged
+	last, err := e.one(ctx, 0, partCall(p, &e.scripts.visitCount, head...))
 	if err != nil {
 		return nil, err
 	}
