@@ -19,6 +19,7 @@ import (
 // it hands out from then on. Ids ascend within a page, so they are there when a
 // page holds an id that is no smaller than the greatest the feed had handed out.
 type feed struct {
+	life context.Context // of the server's streams
 	roll *rollcall.Roll
 	hub  *fanout.Hub[rollcall.Event]
 	also func([]rollcall.Event) // is told of all events too
@@ -47,8 +48,8 @@ const (
 // maxBehind is how many bytes may wait for a reader.
 const maxBehind = 1 << 20
 
-func newFeed(roll *rollcall.Roll) *feed {
-	return &feed{roll: roll, hub: fanout.New[rollcall.Event](maxBehind)}
+func newFeed(life context.Context, roll *rollcall.Roll) *feed {
+	return &feed{life: life, roll: roll, hub: fanout.New[rollcall.Event](maxBehind)}
 }
 
 // resetEvent is what the feed hands to all readers when events are missing.
@@ -62,8 +63,8 @@ func (f *feed) hold(ctx context.Context) error {
 		before := f.ended
 		f.begun, f.ended = make(chan struct{}), make(chan struct{})
 		var running context.Context
-		running, f.stop = context.WithCancel(ever{})
-		go f.run(running, before, f.begun, f.ended)
+		running, f.stop = context.WithCancel(f.life)
+		go f.run(running, before, f.begun, f.ended) //nolint:contextcheck // it outlives the request that begins it
 	}
 	begun := f.begun
 	f.mu.Unlock()
@@ -207,11 +208,3 @@ func pause(ctx context.Context, d time.Duration) bool {
 		return true
 	}
 }
-
-// ever is the context of work that belongs to no request; whoever begins it ends it.
-type ever struct{}
-
-func (ever) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (ever) Done() <-chan struct{}       { return nil }
-func (ever) Err() error                  { return nil }
-func (ever) Value(any) any               { return nil }

@@ -12,6 +12,7 @@ import (
 // looked at every keyCheck as long as there are streams, and at once when one is
 // revoked through this server.
 type keyWatch struct {
+	life context.Context // of the server's streams
 	roll *rollcall.Roll
 
 	mu      sync.Mutex
@@ -24,8 +25,8 @@ type keyWatch struct {
 // keyCheck is how long a stream may outlive its key.
 const keyCheck = 5 * time.Second
 
-func newKeyWatch(roll *rollcall.Roll) *keyWatch {
-	return &keyWatch{roll: roll, streams: make(map[string]map[uint64]func()), look: make(chan struct{}, 1)}
+func newKeyWatch(life context.Context, roll *rollcall.Roll) *keyWatch {
+	return &keyWatch{life: life, roll: roll, streams: make(map[string]map[uint64]func()), look: make(chan struct{}, 1)}
 }
 
 // watch calls end when a key does not work any more, until unwatch is called.
@@ -40,7 +41,7 @@ func (k *keyWatch) watch(id string, end func()) (unwatch func()) {
 	k.streams[id][n] = end
 	if !k.running {
 		k.running = true
-		go k.run(ever{})
+		go k.run(k.life)
 	}
 	return func() {
 		k.mu.Lock()

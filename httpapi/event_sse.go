@@ -36,7 +36,8 @@ func openSSE(w http.ResponseWriter) (*sse, error) {
 	}
 	o := &sse{w: w, conn: http.NewResponseController(w)}
 	retry := 2*time.Second + rand.N(3*time.Second) //nolint:gosec // spreads clients, protects nothing
-	return o, o.write(fmt.Appendf(nil, ": rollcall\nretry: %d\n\n", retry.Milliseconds()))
+	err := o.write(fmt.Appendf(nil, ": rollcall\nretry: %d\n\n", retry.Milliseconds()))
+	return o, err
 }
 
 // write sends whole frames.

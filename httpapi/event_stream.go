@@ -69,7 +69,11 @@ func (e *eventStream) run(ctx context.Context, after string) error {
 		return err
 	}
 	e.live.Store(true)
-	return e.follow(ctx)
+	err := e.follow(ctx)
+	if e.reader.Behind() {
+		return errBehind // which is why it could not be written to
+	}
+	return err
 }
 
 // join makes the stream a reader of the feed.

@@ -75,13 +75,14 @@ var (
 
 func newStreams(roll, public *rollcall.Roll, limits StreamLimits, metrics *Metrics) *openStreams {
 	limits.fill()
+	life, end := context.WithCancel(context.Background()) //nolint:forbidigo // EndStreams ends it
 	s := &openStreams{
-		truth: newFeed(roll), public: newFeed(public), friends: fanout.New[liveChange](maxBehind),
-		keys: newKeyWatch(roll), metrics: metrics.streams, limits: limits, owners: make(map[string]int),
+		ending: life, end: end,
+		truth: newFeed(life, roll), public: newFeed(life, public), friends: fanout.New[liveChange](maxBehind),
+		keys: newKeyWatch(life, roll), metrics: metrics.streams, limits: limits, owners: make(map[string]int),
 		pages: make(chan struct{}, pagesAtOnce), looks: make(chan struct{}, looksAtOnce),
 		lookEvery: lookEvery,
 	}
-	s.ending, s.end = context.WithCancel(ever{})
 	s.truth.also, s.public.also = s.tellEnds, s.tellPresence
 	s.truth.gone, s.public.gone = s.doubtFriends, s.doubtFriends
 	return s

@@ -70,7 +70,7 @@ func (s *site) open(base, as, target string, header ...string) *stream {
 	require.NoError(s.t, err)
 	require.Equal(s.t, http.StatusOK, resp.StatusCode, "%s", target)
 	require.Equal(s.t, "text/event-stream", resp.Header.Get("Content-Type"))
-	st := &stream{t: s.t, body: bufio.NewReader(resp.Body), header: resp.Header, frames: make(chan sseFrame, 10_000)}
+	st := &stream{t: s.t, body: bufio.NewReader(resp.Body), header: resp.Header, frames: make(chan sseFrame, 2_000)}
 	st.close = func() { cancel(); _ = resp.Body.Close(); transport.CloseIdleConnections() }
 	s.t.Cleanup(st.close)
 	go st.read()

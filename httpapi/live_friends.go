@@ -84,13 +84,12 @@ func (s *Server) streamFriends(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	for _, f := range []*feed{s.streams.public, s.streams.truth} { // who comes and goes; ends of sessions
-		if err := f.hold(r.Context()); err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		defer f.release()
+	release, err := s.streams.holdBoth(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
 	}
+	defer release()
 	ctx, end := s.streams.lifeOf(r.Context(), c)
 	defer end(nil)
 	out, err := openSSE(w)
@@ -101,6 +100,22 @@ func (s *Server) streamFriends(w http.ResponseWriter, r *http.Request) {
 		err = l.run(ctx)
 	}
 	s.streams.ended(ctx, friendStreams, err)
+}
+
+// holdBoth makes both feeds run: one tells who comes and goes, the other of the ends
+// of sessions, also of users who are invisible.
+func (s *openStreams) holdBoth(ctx context.Context) (release func(), err error) {
+	if err := s.public.hold(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.truth.hold(ctx); err != nil {
+		s.public.release()
+		return nil, err
+	}
+	return func() {
+		s.truth.release()
+		s.public.release()
+	}, nil
 }
 
 // run sends what happens until the stream ends, and returns why it does.
@@ -120,6 +135,15 @@ func (l *liveFriends) run(ctx context.Context) error {
 		return err
 	}
 
+	err := l.follow(ctx)
+	if l.reader.Behind() {
+		return errBehind // which is why it could not be written to
+	}
+	return err
+}
+
+// follow sends what events and looks tell.
+func (l *liveFriends) follow(ctx context.Context) error {
 	beat, look := time.NewTimer(untilBeat()), time.NewTimer(l.untilLook())
 	defer beat.Stop()
 	defer look.Stop()
