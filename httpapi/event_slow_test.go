@@ -42,7 +42,7 @@ func TestAStalledReaderIsCutOffAndTheOthersGoOn(t *testing.T) {
 		for w := range writers {
 			all.Go(func() {
 				for n := range 10 {
-					_, err := s.roll.Ban(context.Background(), fmt.Sprint("u", w, n), time.Hour, reason, "")
+					_, err := s.roll.Ban(context.Background(), fmt.Sprint("u", made+10*w+n), time.Hour, reason, "")
 					assert.NoError(t, err)
 				}
 			})

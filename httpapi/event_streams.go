@@ -151,7 +151,8 @@ func (s *openStreams) lifeOf(ctx context.Context, c *caller) (life context.Conte
 
 // ended counts the end of a stream that lived in ctx by its cause.
 func (s *openStreams) ended(ctx context.Context, kind streamKind, err error) {
-	if cause := context.Cause(ctx); cause != nil {
+	// A write that fails ends the request's context too, which says nothing.
+	if cause := context.Cause(ctx); errors.Is(cause, errStopping) || errors.Is(cause, errRevoked) {
 		err = cause
 	}
 	why := "client"
