@@ -60,6 +60,7 @@ func lost() (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
 func limited() (*http.Response, error) {
 	return answer(429, `{"code":"rate_limited"}`, "Retry-After", "7"), nil
 }
+
 func unreached() (*http.Response, error) {
 	return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 }

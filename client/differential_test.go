@@ -38,6 +38,7 @@ type side struct {
 	tokens   []string
 	keys     []string // ids
 	cursor   string   // of the last page
+	place    rollcall.EventID
 }
 
 // keyName is the name of the key that the client has.
@@ -69,7 +70,10 @@ func newSide(t testing.TB, clock rollcall.Clock, remote bool) *side {
 	handler, err := httpapi.New(roll, httpapi.Options{})
 	require.NoError(t, err)
 	s.server = httptest.NewServer(handler)
-	t.Cleanup(s.server.Close)
+	t.Cleanup(func() {
+		handler.EndStreams()
+		s.server.Close()
+	})
 	c, err := client.New(s.server.URL+"/", client.Options{Key: text})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
@@ -131,6 +135,9 @@ func TestClientAnswersAsTheLibraryDoes(t *testing.T) {
 func (s *side) told(t testing.TB, answer any, err error) string {
 	t.Helper()
 	var e *rollcall.Error
+	if errors.Is(err, rollcall.ErrEventsGone) {
+		err = &rollcall.Error{Code: "events are gone"}
+	}
 	if err != nil {
 		require.True(t, errors.As(err, &e), "%v", err)
 		told := *e
@@ -312,7 +319,7 @@ func shares(r rollcall.Retention) any {
 
 // next draws a step.
 func (s *script) next() step {
-	families := []func() step{s.login, s.login, s.aboutSession, s.aboutSession, s.kick, s.list, s.presence, s.presence, s.user1, s.friends, s.marks, s.figures, s.visits}
+	families := []func() step{s.login, s.login, s.aboutSession, s.aboutSession, s.kick, s.list, s.presence, s.presence, s.user1, s.friends, s.marks, s.figures, s.visits, s.events}
 	return one(s, families...)()
 }
 
@@ -326,6 +333,7 @@ var beyond = map[string]string{
 	"AllOnlineFriends": "TestListsAreWalkedByCursor",
 	"AllBans":          "TestListsAreWalkedByCursor",
 	"AllActive":        "TestListsAreWalkedByCursor",
+	"Events":           "TestEventsGoOnAfterAConnectionIsLost",
 }
 
 // without are the methods of a Roll that a client does not have, and why.
@@ -350,8 +358,8 @@ var without = map[string]string{
 	"DayStart":          "Server has the time zone",
 	"HourAt":            "Server has the time zone",
 	"Window":            "the server's own window is taken for 0",
-	"Tail":              "Events",
-	"LastEvent":         "Events",
+	"NewEventTicket":    "for pages of browsers",
+	"OpenEventTicket":   "the server does",
 }
 
 // TestEveryMethodOfRollHasItsCounterpart compares the method sets.

@@ -26,7 +26,7 @@
 // These methods of Roll have no route, and so no counterpart here:
 // As (the key's role decides what is seen), Authenticate, ConfigureAdminKey,
 // ImportKey, BeatKey ([rollcall.LoggedIn] has it), Pseudonym, SecretID, Export,
-// Import, Compact, AttendanceSpan, LastEvent, SetPolicies, Tick. Those that tell
+// Import, Compact, AttendanceSpan, SetPolicies, Tick, NewEventTicket, OpenEventTicket. Those that tell
 // the server's time and rules are one request, [Client.Server].
 //
 // # Retries

@@ -321,6 +321,27 @@ func (s *script) visits() step {
 	}
 }
 
+// events asks what has happened since the last time.
+func (s *script) events() step {
+	limit := one(s, 1000, 1000, 0)
+	return step{"EventsAfter", func(ctx context.Context, one *side) (any, error) {
+		found, err := one.EventsAfter(ctx, one.place, limit)
+		if len(found) > 0 {
+			one.place = found[len(found)-1].ID
+		}
+		return happened(found), err
+	}}
+}
+
+// happened are events without their ids, in an order that both sides have.
+func happened(events []rollcall.Event) []string {
+	out := each(events, func(e rollcall.Event) string {
+		return fmt.Sprintln(e.At.UTC().Format(time.RFC3339Nano), e.Type, e.User, e.Session, e.Cause, e.Reason, e.Actor, e.ID != "")
+	})
+	slices.Sort(out)
+	return out
+}
+
 // edges are steps that a script takes once, at its end.
 func (s *script) edges() []step {
 	retried := rollcall.Login{User: "ann", Device: "tv", RetryKey: "once"}
@@ -357,6 +378,17 @@ func (s *script) edges() []step {
 			return b, err
 		}},
 		again(rollcall.Login{User: "ann"}),
+		{"LastEvent", func(ctx context.Context, one *side) (any, error) {
+			last, err := one.LastEvent(ctx)
+			one.place = last
+			return last != "", err
+		}},
+		again(rollcall.Login{User: "new"}),
+		{"Tail", func(ctx context.Context, one *side) (any, error) {
+			found, err := one.Tail(ctx, one.place, 1000)
+			return happened(found), err
+		}},
+		{"Tail", func(ctx context.Context, one *side) (any, error) { return one.Tail(ctx, "of another store", 1) }},
 		{"Streaks", func(ctx context.Context, one *side) (any, error) {
 			return one.Streaks(ctx, "", rollcall.DayRange{From: s.today - 40, To: s.today}, 1000)
 		}},

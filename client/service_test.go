@@ -65,6 +65,9 @@ type service interface {
 	CreateKey(context.Context, rollcall.NewKey) (rollcall.APIKey, string, error)
 	Keys(context.Context) ([]rollcall.APIKey, error)
 	RevokeKey(context.Context, string) error
+	EventsAfter(context.Context, rollcall.EventID, int) ([]rollcall.Event, error)
+	Tail(context.Context, rollcall.EventID, int) ([]rollcall.Event, error)
+	LastEvent(context.Context) (rollcall.EventID, error)
 	Stats(context.Context) (rollcall.Stats, error)
 	Ready(context.Context) error
 	Close() error

@@ -47,6 +47,21 @@ type commands struct {
 	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`
 	Config  configCmd  `cmd:"" help:"Show or check the configuration."`
 	Version versionCmd `cmd:"" help:"Show the version."`
+
+	Online     onlineCmd     `cmd:"" group:"client" help:"Who is online."`
+	Sessions   sessionsCmd   `cmd:"" group:"client" help:"List live sessions, or show one."`
+	Kick       kickCmd       `cmd:"" group:"client" help:"Show users out: end their sessions."`
+	Ban        banCmd        `cmd:"" group:"client" help:"Keep users out for a time."`
+	Friends    friendsCmd    `cmd:"" group:"client" help:"Friends, and which of them are online."`
+	Attendance attendanceCmd `cmd:"" group:"client" help:"Who was there on which days, and figures."`
+	Visits     visitsCmd     `cmd:"" group:"client" help:"Estimates of different visitors."`
+	Events     eventsCmd     `cmd:"" group:"client" help:"What happened, and what happens."`
+	Keys       keysCmd       `cmd:"" group:"client" help:"API keys of a server."`
+	Top        topCmd        `cmd:"" group:"client" help:"Watch a server live."`
+	Context    contextCmd    `cmd:"" group:"client" help:"Name servers, and choose which one is asked."`
+
+	Completion completionCmd `cmd:"" help:"Write what a shell needs to complete rollcall."`
+	Complete   completeCmd   `cmd:"" hidden:""`
 }
 
 func main() {
@@ -54,6 +69,14 @@ func main() {
 	os.Exit(run(&app{
 		ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(),
 	}, os.Args[1:]))
+}
+
+// groups are the headings of the help.
+func groups() []kong.Group {
+	return []kong.Group{
+		{Key: "client", Title: "Commands that ask a server:"},
+		{Key: "server", Title: "Which server is asked (else the context in use, or this machine's):"},
+	}
 }
 
 // errUsage marks an error that is the caller's: exit status 2.
@@ -75,6 +98,7 @@ func run(a *app, args []string) int {
 		kong.Description("Who is online, since when, from where, on which devices, which of my friends are, and who came on which days."),
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(code int) { exited = code }),
+		kong.ExplicitGroups(groups()),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}),
 	)
 	if err != nil {

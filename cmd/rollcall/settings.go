@@ -132,7 +132,7 @@ func (s *settings) resolve(a *app) (values, error) {
 
 // knownVariables returns the names of all variables that rollcall reads.
 func knownVariables() []string {
-	known := []string{"ROLLCALL_KEY"}
+	known := []string{"ROLLCALL_KEY", "ROLLCALL_SERVER", "ROLLCALL_CONTEXT"}
 	fields := reflect.TypeFor[settings]()
 	for i := range fields.NumField() {
 		key := fields.Field(i).Tag.Get("key")
