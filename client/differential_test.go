@@ -343,6 +343,7 @@ var without = map[string]string{
 	"ConfigureAdminKey": "configuration of a server",
 	"ImportKey":         "for imports into the server's own engine",
 	"BeatKey":           "LoggedIn has it; the secret stays with the server",
+	"KeyBeatKey":        "the secret stays with the server",
 	"Pseudonym":         "the secret stays with the server",
 	"SecretID":          "the secret stays with the server",
 	"Export":            "a command of the server's machine",

@@ -20,12 +20,12 @@
 //     APIKey.Configured, Stats.OtherVisits and Stats.ClockOffset.
 //   - TouchAll: all of a session but its end's cause.
 //
-// AddFriends sends each friend by itself. If one is refused, those before it
+// Leave takes a token. AddFriends sends each friend by itself. If one is refused, those before it
 // stand. A kick as a logout needs Kick.Session.
 //
 // These methods of Roll have no route, and so no counterpart here:
 // As (the key's role decides what is seen), Authenticate, ConfigureAdminKey,
-// ImportKey, BeatKey ([rollcall.LoggedIn] has it), Pseudonym, SecretID, Export,
+// ImportKey, BeatKey ([rollcall.LoggedIn] has it), KeyBeatKey, Pseudonym, SecretID, Export,
 // Import, Compact, AttendanceSpan, SetPolicies, Tick, NewEventTicket, OpenEventTicket. Those that tell
 // the server's time and rules are one request, [Client.Server].
 //

@@ -21,7 +21,15 @@ func quiet(method string, run func(context.Context, *side) error) step {
 func (s *script) aboutSession() step {
 	id, ref := s.session()
 	_, second := s.session()
-	switch s.rng.IntN(7) {
+	switch s.rng.IntN(8) {
+	case 7:
+		return step{"Leave", func(ctx context.Context, one *side) (any, error) {
+			named := ref(one)
+			if named.Token == "" {
+				named.Token = "rct_nonsense" // by its token alone
+			}
+			return one.Leave(ctx, named)
+		}}
 	case 0:
 		return step{"Session", func(ctx context.Context, one *side) (any, error) {
 			return one.Session(ctx, id(one))

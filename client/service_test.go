@@ -17,6 +17,7 @@ type service interface {
 	Rotate(context.Context, rollcall.SessionID) (rollcall.Session, string, error)
 	Verify(context.Context, rollcall.SessionRef) (rollcall.Session, error)
 	Touch(context.Context, rollcall.SessionRef) (rollcall.Session, error)
+	Leave(context.Context, rollcall.SessionRef) (rollcall.Session, error)
 	TouchAll(context.Context, []rollcall.SessionRef) ([]rollcall.Touched, error)
 	Sessions(context.Context, rollcall.SessionQuery) (rollcall.Page[rollcall.Session], error)
 	Kick(context.Context, rollcall.Kick) (rollcall.EndResult, error)

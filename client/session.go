@@ -177,6 +177,22 @@ func (c *Client) Touch(ctx context.Context, ref rollcall.SessionRef) (rollcall.S
 	return answer.Session.domain(), err
 }
 
+// Leave notes that a session's client went away and left it open; see
+// [rollcall.Roll.Leave]. Over HTTP it takes the token, which the client has.
+func (c *Client) Leave(ctx context.Context, ref rollcall.SessionRef) (rollcall.Session, error) {
+	if ref.Token == "" {
+		return rollcall.Session{}, rollcall.Invalid("token", "is required: over HTTP a session leaves by its token")
+	}
+	if err := checkToken(ref.Token); err != nil {
+		return rollcall.Session{}, err
+	}
+	q := newParams()
+	q.flag("leave", true)
+	var answer struct{ Session session }
+	err := c.do(ctx, call{method: http.MethodPost, path: "/v1/touch", query: q.Values, token: ref.Token}, &answer)
+	return answer.Session.domain(), err
+}
+
 // touchID touches by id and then asks for the session, which the touch of many
 // does not show.
 func (c *Client) touchID(ctx context.Context, id rollcall.SessionID) (rollcall.Session, error) {
