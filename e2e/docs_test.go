@@ -167,8 +167,8 @@ func (r *reader) carryOut(command string) (printed string, status int) {
 	case words[0] == "rollcall" && words[1] == "serve" && strings.Contains(command, "@"): // servers that are not there
 		return r.shell("rollcall config validate " + strings.Join(words[2:], " "))
 	case words[0] == "rollcall" && words[1] == "serve":
-		arguments := strings.Join(words[2:], " ")
-		return r.serve(strings.ReplaceAll(arguments, ":6060", ":0")), 0
+		ownPorts := regexp.MustCompile(`(127\.0\.0\.1:)\d+`).ReplaceAllString(strings.Join(words[2:], " "), "${1}0")
+		return r.serve(ownPorts), 0
 	case words[0] == "rollcall":
 		r.stop()
 		r.prepare(words)
