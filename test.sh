@@ -58,6 +58,7 @@ prepare() {
     have python3 || missing+=(python3)
     have nginx || missing+=(nginx-light)
     have caddy || missing+=(caddy)
+    have chromium || missing+=(chromium)
     ((${#missing[@]})) || return 0
 
     if ((EUID == 0)) && have apt-get; then
@@ -68,6 +69,7 @@ prepare() {
     have redis-server || say "no redis-server: what needs one cannot be tested here"
     postgres || say "no PostgreSQL: the archive cannot be tested with it here"
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
+    have chromium || say "no Chromium: pages are not tested in a browser here"
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
     have npm || say "no npm: the OpenAPI document is not tested with linters and a generated client here"
 }

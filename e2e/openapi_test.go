@@ -20,29 +20,29 @@ import (
 // nodeTools is a directory of programs that npm installed for these tests.
 type nodeTools string
 
-// installNodeTools installs what e2e/openapi/package-lock.json names, unless an
+// installNodeTools installs what the package-lock.json of a folder names, unless an
 // earlier run did. It lies outside of the module, whose packages it is none of.
-func installNodeTools(t *testing.T) nodeTools {
+func installNodeTools(t *testing.T, folder string) nodeTools {
 	t.Helper()
 	if _, err := exec.LookPath("npm"); err != nil {
 		if os.Getenv("CI") != "" {
-			require.NoError(t, err, "linters and generators of clients need npm")
+			require.NoError(t, err, "programs of Node need npm")
 		}
-		t.Skip("NOT TESTED: the OpenAPI document with linters and a generated client, which need npm")
+		t.Skip("NOT TESTED: what needs programs of Node: there is no npm")
 	}
-	lock, err := os.ReadFile("openapi/package-lock.json")
+	lock, err := os.ReadFile(filepath.Join(folder, "package-lock.json")) //nolint:gosec // our own file
 	require.NoError(t, err)
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
 	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "rollcall-openapi", hex.EncodeToString(sum[:8]))
+	dir := filepath.Join(cache, "rollcall-"+filepath.Base(folder), hex.EncodeToString(sum[:8]))
 	done := filepath.Join(dir, "installed")
 	if _, err := os.Stat(done); err == nil {
 		return nodeTools(dir)
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o750))
 	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
-		copyFile(t, filepath.Join("openapi", name), filepath.Join(dir, name))
+		copyFile(t, filepath.Join(folder, name), filepath.Join(dir, name))
 	}
 	nodeTools(dir).run(t, dir, nil, "npm", "ci", "--ignore-scripts")
 	require.NoError(t, os.WriteFile(done, nil, 0o600))
@@ -88,7 +88,7 @@ var documents = []string{"openapi.json", "openapi-3.0.json"}
 // pleased them once is not given to them again, and the client compiled of it is kept.
 func TestOpenAPIPleasesLintersAndGenerators(t *testing.T) {
 	t.Parallel()
-	tools := installNodeTools(t)
+	tools := installNodeTools(t, "openapi")
 	s := start(t, buildBinary(t), t.TempDir(), "--verify-cookie", "session")
 	defer s.kill()
 	dir := t.TempDir()
