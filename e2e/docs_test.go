@@ -21,7 +21,7 @@ import (
 // that is "" if the document does not say.
 type shown struct{ command, prints string }
 
-var shownBlock = regexp.MustCompile("(?ms)^ *```(sh|console)\n(.*?)^ *```")
+var shownBlock = regexp.MustCompile("(?ms)^ *```(sh|console)\n(.*?)^ *```") //nolint:gocritic // with (?m), ^ is where a line begins
 
 // shownIn lists the commands of a document in their order: each line of a block of sh,
 // and in a block of console each line behind a $. A backslash continues a line.
