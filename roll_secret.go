@@ -8,14 +8,14 @@ import (
 )
 
 // keyed derives a value from the secret for one purpose.
-func (r *service) keyed(purpose string, parts ...[]byte) [sha256.Size]byte {
-	mac, ok := r.macs.Get().(hash.Hash)
+func (s *service) keyed(purpose string, parts ...[]byte) [sha256.Size]byte {
+	mac, ok := s.macs.Get().(hash.Hash)
 	if ok {
 		mac.Reset()
 	} else {
-		mac = hmac.New(sha256.New, r.secret)
+		mac = hmac.New(sha256.New, s.secret)
 	}
-	defer r.macs.Put(mac)
+	defer s.macs.Put(mac)
 	mac.Write([]byte(purpose))
 	for _, p := range parts {
 		mac.Write([]byte{0})
