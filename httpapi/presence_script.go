@@ -20,7 +20,7 @@ const PresenceScriptPath = "/v1/presence.js"
 
 func (s *Server) registerPresenceScript() {
 	script := op("GET "+PresenceScriptPath, "presence-script", "Operation", "A script that makes a page a sign of life of its visitor's session")
-	script.Description = "Put `<script src=\".../v1/presence.js\" async></script>` into a page. The session comes by its HttpOnly cookie, or as `data-token`. " +
+	script.Description = "Load it in a page by a script element with async, whose src is this address. The session comes by its HttpOnly cookie, or as `data-token`. " +
 		"One tab of a browser sends touches: every minute while it is visible, every two while it is hidden. " +
 		"A session that has ended raises `rollcall:ended` on the document, with its cause and reason."
 	script.Responses = map[string]*huma.Response{
