@@ -124,8 +124,8 @@ func (c *Client) attempt(ctx context.Context, r *call, body []byte, out any) *fa
 	if err != nil {
 		return c.unreached(ctx, err)
 	}
-	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	_ = res.Body.Close() // all of it that is wanted has been read
 	switch {
 	case err != nil:
 		return c.unreached(ctx, err)

@@ -103,7 +103,7 @@ func (s *eventStream) follow(ctx context.Context, yield func(rollcall.Event, err
 	if err != nil {
 		return s.client.unreached(ctx, err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }() // it is read to its end, or given up
 	if res.StatusCode != http.StatusOK {
 		answer, err := io.ReadAll(io.LimitReader(res.Body, maxFrame))
 		if err != nil {

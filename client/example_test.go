@@ -54,6 +54,8 @@ func ExampleNew() {
 		return
 	}
 	defer c.Close()
+	fmt.Println("nothing has been sent yet")
+	// Output: nothing has been sent yet
 }
 
 func ExampleClient_Login() {

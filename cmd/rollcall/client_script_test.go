@@ -36,7 +36,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	binary, err := exec.LookPath("rollcall") // as testscript has put it into the path
 	ts.Check(err)
-	cmd := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0", "--log-level", "error"}, args...)...) //nolint:gosec,noctx // our own command, which the script's end ends
+	cmd := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0", "--log-level", "error"}, args...)...) //nolint:gosec // our own command, which the script's end ends
 	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "XDG_CONFIG_HOME="+ts.Getenv("XDG_CONFIG_HOME"))
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
