@@ -61,7 +61,7 @@ func (p proxy) start(t *testing.T, rollcall, app string) string {
 		}
 		t.Skipf("no %s on this machine: what runs behind it is not tested", p.name)
 	}
-	text, err := os.ReadFile(filepath.Join("../examples/forward-auth", p.file))
+	text, err := os.ReadFile(filepath.Join("..", "examples", "forward-auth", p.file))
 	require.NoError(t, err)
 	site := freeAddress(t)
 	_, port, err := net.SplitHostPort(site)
@@ -102,7 +102,7 @@ func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer l.Close() //nolint:errcheck // it was only to find a port
+	defer l.Close()
 	return l.Addr().String()
 }
 

@@ -67,7 +67,7 @@ func Play(ctx context.Context, engine rollcall.Engine, in io.Reader, o Options) 
 	if len(l.acts) > 0 {
 		p.clock.Set(time.Unix(l.acts[0].at, 0))
 	}
-	p.roll, err = rollcall.New(engine, rollcall.Options{ //nolint:contextcheck // with a clock of its own a Roll does nothing by itself
+	p.roll, err = rollcall.New(engine, rollcall.Options{
 		Clock: p.clock, Policies: policies, Timezone: o.Timezone,
 		AttendanceOn: rollcall.AttendOnBeat, NoPresenceEvents: true,
 		Retention: max(rollcall.DefaultRetention, slices.Max(o.Windows)),
@@ -78,7 +78,7 @@ func Play(ctx context.Context, engine rollcall.Engine, in io.Reader, o Options) 
 	if err := p.play(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.roll.Close(); err != nil { //nolint:contextcheck // a close is not to be cut short
+	if err := p.roll.Close(); err != nil {
 		return nil, err
 	}
 	return p.report, l.cut

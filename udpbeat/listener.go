@@ -2,7 +2,6 @@ package udpbeat
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net"
@@ -15,38 +14,6 @@ import (
 
 	"github.com/rollcall/rollcall"
 )
-
-// Reason is why a datagram, or a beat in it, did not count.
-type Reason uint8
-
-// The reasons.
-const (
-	Malformed       Reason = iota // not a datagram of this protocol
-	Stale                         // its seconds are over 60 from the server's clock
-	Unauthenticated               // its MAC is not the sender's
-	Replayed                      // its counter was accepted before, or is too old to tell
-	Refused                       // its API key was revoked, has expired or may only read
-	Ended                         // its session has ended, or was never there
-	Overloaded                    // the engine did not keep up
-	Unavailable                   // the engine failed
-	reasons
-)
-
-var reasonNames = [reasons]string{
-	"malformed", "stale", "unauthenticated", "replayed", "refused", "ended", "overloaded", "unavailable",
-}
-
-// String returns the reason as metrics name it.
-func (r Reason) String() string { return reasonNames[r] }
-
-// Reasons returns all reasons.
-func Reasons() []Reason {
-	all := make([]Reason, reasons)
-	for i := range all {
-		all[i] = Reason(i)
-	}
-	return all
-}
 
 const (
 	// readAtOnce is how many datagrams one system call takes at most.
@@ -122,7 +89,7 @@ func Listen(roll *rollcall.Roll, address string, o Options) (*Listener, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // Close ends it
 	l := &Listener{
 		roll: roll, conn: conn, log: o.Logger, keys: newKeyring(roll), cancel: cancel,
 		batches: make(chan *batch, waiting), free: make(chan *batch, waiting+workers+1),
@@ -166,7 +133,7 @@ type reader interface {
 }
 
 func (l *Listener) reader() reader {
-	if l.conn.LocalAddr().(*net.UDPAddr).IP.To4() != nil { //nolint:forcetypeassert // a UDPConn has no other
+	if at, ok := l.conn.LocalAddr().(*net.UDPAddr); ok && at.IP.To4() != nil {
 		return ipv4.NewPacketConn(l.conn)
 	}
 	return ipv6.NewPacketConn(l.conn)
@@ -382,49 +349,4 @@ func chunks(users []string) func(yield func([]string) bool) {
 			users = users[n:]
 		}
 	}
-}
-
-// keyring knows which API keys may send beats.
-type keyring struct {
-	roll *rollcall.Roll
-
-	mu    sync.Mutex
-	at    time.Time // when roles were read; zero for never
-	roles map[[8]byte]rollcall.APIKey
-}
-
-// keysKept is how long a revoked key goes on working here at most.
-const keysKept = 2 * time.Second
-
-func newKeyring(roll *rollcall.Roll) *keyring { return &keyring{roll: roll} }
-
-// mayBeat reports whether an API key is in force and may write.
-func (k *keyring) mayBeat(ctx context.Context, id [8]byte) (bool, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.roll.Now()
-	if age := now.Sub(k.at); k.at.IsZero() || age >= keysKept || age < 0 {
-		if err := k.read(ctx); err != nil {
-			return false, err
-		}
-		k.at = now
-	}
-	key, ok := k.roles[id]
-	return ok && key.Role.Allows(rollcall.RoleWriter) && (key.ExpiresAt.IsZero() || now.Before(key.ExpiresAt)), nil
-}
-
-func (k *keyring) read(ctx context.Context) error {
-	all, err := k.roll.Keys(ctx)
-	if err != nil {
-		return err
-	}
-	k.roles = make(map[[8]byte]rollcall.APIKey, len(all))
-	for _, key := range all {
-		var id [8]byte
-		if n, err := hex.Decode(id[:], []byte(key.ID)); err != nil || n != len(id) {
-			continue
-		}
-		k.roles[id] = key
-	}
-	return nil
 }

@@ -202,7 +202,7 @@ func TestBeatsCountWhileJunkComes(t *testing.T) {
 			close(flooded)
 			return
 		}
-		defer out.Close() //nolint:errcheck // the test is over then
+		defer out.Close()
 		n := 0
 		for ; ; n++ {
 			select {

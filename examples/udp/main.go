@@ -3,27 +3,36 @@
 package main
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"log"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"time"
 )
 
 func main() {
+	if err := send(); err != nil {
+		fmt.Fprintln(os.Stderr, "udp:", err)
+		os.Exit(1)
+	}
+}
+
+func send() error {
 	if len(os.Args) < 5 {
-		log.Fatal("usage: udp ADDRESS KEY_ID BEAT_KEY USER...")
+		return errors.New("usage: udp ADDRESS KEY_ID BEAT_KEY USERS")
 	}
 	id, err := hex.DecodeString(os.Args[2])
 	if err != nil || len(id) != 8 {
-		log.Fatal("KEY_ID must be 16 hexadecimal digits")
+		return errors.New("KEY_ID must be 16 hexadecimal digits")
 	}
 	key, err := hex.DecodeString(os.Args[3])
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	now, users := time.Now(), os.Args[4:]
 
@@ -38,11 +47,10 @@ func main() {
 	mac.Write(b)
 	b = append(b, mac.Sum(nil)[:16]...) // 1,400 bytes at most
 
-	conn, err := net.Dial("udp", os.Args[1])
+	conn, err := (&net.Dialer{}).DialContext(context.Background(), "udp", os.Args[1])
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	if _, err := conn.Write(b); err != nil {
-		log.Fatal(err)
-	}
+	_, err = conn.Write(b)
+	return errors.Join(err, conn.Close())
 }
