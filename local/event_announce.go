@@ -334,7 +334,7 @@ func (p *partition) loadAnnouncements() error {
 
 	// A logged out user whose grace is not over is still announced online.
 	return p.scan(tabGone, func(k, v []byte) error {
-		if n := number24(k); len(v) == 8 && p.presence.gone.Contains(n) {
+		if n := number24(k); len(v) == 8 && p.dir.Has(n) {
 			t.online.add(n)
 			t.logoutGraces.set(n, int64(binary.BigEndian.Uint64(v)))
 		}

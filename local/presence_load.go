@@ -116,6 +116,7 @@ func (p *partition) loadGone(latest []uint32) error {
 			p.presence.gone.Add(n)
 		} else {
 			p.presence.backFromGone = append(p.presence.backFromGone, n)
+			p.presence.unrecorded.Add(n) // a login before that flush removes it too
 		}
 		return nil
 	})

@@ -62,6 +62,9 @@ func (s *store) upkeep() {
 // checkpoint writes to disk what the tables have in memory, and then releases the segments of the
 // journal that are not needed any more.
 func (s *store) checkpoint() error {
+	if s.o.InMemory {
+		return nil // there is no journal to shorten, and no later opening to read tables
+	}
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
 	t := s.tables.Load()

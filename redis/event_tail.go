@@ -165,7 +165,7 @@ func (e *Engine) nextEvents(ctx context.Context, pos position, from int64, limit
 		if len(parts) == 0 {
 			return nil, nil
 		}
-		found, edge, err := e.readEvents(ctx, pos, from, parts, limit)
+		found, edge, err := e.readEvents(ctx, pos, from, parts, marks, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -185,19 +185,22 @@ func (e *Engine) nextEvents(ctx context.Context, pos position, from int64, limit
 // perRead is how many commands readEvents sends to each partition.
 const perRead = 4
 
-// readEvents reads the events of some partitions behind a position, up to limit of
-// each stream, and returns the place up to which none is missing.
-func (e *Engine) readEvents(ctx context.Context, pos position, from int64, parts []int, limit int) ([]event, int64, error) {
+// readEvents reads the events of some partitions behind a position and up to marks that
+// were read before, up to limit of each stream, and returns the place up to which none
+// is missing. What came after the marks waits: the streams of a partition are read one
+// after the other, and the second may hold an event that is newer than one that came to
+// the first meanwhile.
+func (e *Engine) readEvents(ctx context.Context, pos position, from int64, parts []int, marks []eventMark, limit int) ([]event, int64, error) {
 	var calls []call
 	for _, p := range parts {
-		behind := "(" + strconv.FormatInt(pos[p], 10)
+		behind, upTo := "("+strconv.FormatInt(pos[p], 10), strconv.FormatInt(marks[p].newest, 10)
 		for _, stream := range []string{"log", "pres"} {
 			calls = append(calls, plainCall(func() rueidis.Completed {
-				return e.client.B().Xrange().Key(e.of(p, stream)).Start(strconv.FormatInt(pos[p]+1, 10) + "-0").End("+").Count(int64(limit)).Build()
+				return e.client.B().Xrange().Key(e.of(p, stream)).Start(strconv.FormatInt(pos[p]+1, 10) + "-0").End(upTo).Count(int64(limit)).Build()
 			}))
 		}
 		calls = append(calls, plainCall(func() rueidis.Completed {
-			return e.client.B().Zrange().Key(e.of(p, "redacted")).Min(behind).Max("+inf").Byscore().Limit(0, int64(limit)).Withscores().Build()
+			return e.client.B().Zrange().Key(e.of(p, "redacted")).Min(behind).Max(upTo).Byscore().Limit(0, int64(limit)).Withscores().Build()
 		}), e.eventMarkCall(p)) // last: what it does not call trimmed had been read
 	}
 	messages, err := e.do(ctx, 0, calls...)
