@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -43,10 +44,14 @@ func measureExpiry(ctx context.Context, most int) (section, error) {
 			"Meanwhile a goroutine each logs in (synced to disk), touches, verifies, beats (100 users) and lists the first page with its total, one call after the other with a millisecond between, on users of its own. " +
 			"One more writes 4 KiB to a file of its own on the same disk and syncs it: what a login waits for the disk at least. " +
 			"*due* is from the deadline until all is stored and announced, or for a minute; *before* is as long a time right before it, when nothing is due: guessed from the number, and 5 s at least. " +
+			"As in `rollcall serve`, four goroutines may run at once, however few processors there are. " +
 			"*processor* is how long a goroutine that could run waited for a processor, as the runtime of Go counts it, to the bounds of its buckets: work of this process and of others on the machine is in it, the engine's locks are not. *GC* is the longest pause for the garbage collector. " +
 			"*took* is how long it took until all was announced, *flush* the longest time from the beginning of one tick, which flushes first, to that of the next, *memory* the most resident memory of the process, which reads all events besides. " +
 			"*hold*, in a build with `-tags holds`, is the longest that a partition's lock was held for writing, in processor time, and by what; measuring it costs some.",
 	}
+	before := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(max(4, before))
+	defer runtime.GOMAXPROCS(before)
 	for _, what := range []string{"sessions", "users"} {
 		t := table{head: append(append([]string{what, "", ""}, dueCalls[:]...), "sync", "processor", "GC", "took", "flush", "memory", "hold")}
 		for _, n := range []int{most / 10, most} {

@@ -33,7 +33,7 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 func (s *section) markdown(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n`go -C bench run . %s-what %s` (took %v on %d processors, %s, %s)\n\n%s\n",
-		s.title, s.flags, name, s.took.Round(time.Second), runtime.GOMAXPROCS(0), runtime.Version(), redisVersion(), s.about)
+		s.title, s.flags, name, s.took.Round(time.Second), runtime.NumCPU(), runtime.Version(), redisVersion(), s.about)
 	for _, t := range s.tables {
 		b.WriteByte('\n')
 		t.write(&b)

@@ -29,19 +29,31 @@ const (
 
 // timeSlice is a part of a tick with a limit of time.
 type timeSlice struct {
-	elapsed func() time.Duration
-	limit   time.Duration
+	elapsed  func() time.Duration
+	limit    time.Duration
+	restedAt time.Duration // when the last rest ended
 }
 
-func (e *Engine) timeSlice(limit time.Duration) timeSlice {
-	return timeSlice{e.opts.stopwatch(), limit}
+// stretch is how long upkeep works before it rests for as long. Without rests it would keep a
+// processor busy for its whole time, and the tables behind it the other: commands would wait for
+// one until the scheduler takes it away, which it does after 10 ms.
+const stretch = 2 * time.Millisecond
+
+func (e *Engine) timeSlice(limit time.Duration) *timeSlice {
+	return &timeSlice{elapsed: e.opts.stopwatch(), limit: limit}
 }
 
 // over reports whether the time has been used up. It is called between two steps without
-// any lock, and offers the processor to others.
-func (t timeSlice) over() bool {
+// any lock. It offers the processor to others, and rests after a stretch of work.
+func (t *timeSlice) over() bool {
 	runtime.Gosched()
-	return t.elapsed() >= t.limit
+	elapsed := t.elapsed()
+	if elapsed < t.limit && elapsed-t.restedAt >= stretch {
+		time.Sleep(stretch)
+		elapsed = t.elapsed()
+		t.restedAt = elapsed
+	}
+	return elapsed >= t.limit
 }
 
 // stopwatch returns a function that returns the time since now.
@@ -77,7 +89,7 @@ func (e *Engine) sweep(ctx context.Context, now int64) error {
 
 // sweep takes steps until nothing is left to do in the partition, or the time is over.
 // It reports whether there is more.
-func (p *partition) sweep(ctx context.Context, now int64, t timeSlice) (more bool, err error) {
+func (p *partition) sweep(ctx context.Context, now int64, t *timeSlice) (more bool, err error) {
 	var txs []*tx
 	for more = true; more && err == nil; {
 		var tx *tx

@@ -60,6 +60,7 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	conf.create = true
+	a.shareProcessors()
 	ctx, stop := signal.NotifyContext(a.ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
