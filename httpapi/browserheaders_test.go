@@ -18,6 +18,7 @@ func TestAnswersCarryTheHeadersThatBrowsersObey(t *testing.T) {
 		{"reader", "GET", "/v1/online", 200},
 		{"", "GET", "/docs", 200},
 		{"", "GET", "/openapi.json", 200},
+		{"", "GET", "/llms.txt", 200},
 		{"", "GET", "/metrics", 200},
 		{"", "GET", "/healthz", 200},
 		{"", "GET", "/v1/online", 401},

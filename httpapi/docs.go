@@ -29,8 +29,8 @@ func notModified() *huma.Response {
 }
 
 func (s *Server) registerDocs() {
-	s.registerDocument(op("GET /openapi.json", "openapi", "Operation", "This document"), &s.spec)
-	s.registerDocument(op("GET /openapi-3.0.json", "openapi-3-0", "Operation", "This document as OpenAPI 3.0, for generators that do not know 3.1"), &s.spec30)
+	s.registerDocument(op("GET /openapi.json", "openapi", "Operation", "This document"), jsonType, huma.TypeObject, &s.spec)
+	s.registerDocument(op("GET /openapi-3.0.json", "openapi-3-0", "Operation", "This document as OpenAPI 3.0, for generators that do not know 3.1"), jsonType, huma.TypeObject, &s.spec30)
 
 	page := op("GET /docs", "docs", "Operation", "This document, to read in a browser")
 	page.Responses = map[string]*huma.Response{
@@ -50,16 +50,19 @@ func (s *Server) registerDocs() {
 	})
 }
 
-// registerDocument serves a form of the document, which is written once all routes
-// are known.
-func (s *Server) registerDocument(op huma.Operation, text *[]byte) {
+// registerDocument serves what is written of the document, once all routes are known.
+func (s *Server) registerDocument(op huma.Operation, mediaType, schemaType string, text *[]byte) {
 	op.Responses = map[string]*huma.Response{
-		"200": {Description: "OK", Content: map[string]*huma.MediaType{jsonType: {Schema: &huma.Schema{Type: huma.TypeObject}}}},
+		"200": {Description: "OK", Content: map[string]*huma.MediaType{mediaType: {Schema: &huma.Schema{Type: schemaType}}}},
 		"304": notModified(),
+	}
+	served := mediaType
+	if mediaType == textType {
+		served += "; charset=utf-8"
 	}
 	tag := sync.OnceValue(func() string { return entityTag(*text) })
 	s.registerPlain(op, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", jsonType)
+		w.Header().Set("Content-Type", served)
 		serveUnlessKnown(w, r, *text, tag())
 	})
 }

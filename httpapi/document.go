@@ -76,7 +76,7 @@ var (
 		"remove-friend", "revoke-key", "list-archive-runs", "start-archive-run", "delete-kind", "delete-visit-name",
 	}
 	mayContradict  = []string{"login", "create-key", "start-archive-run", "delete-kind"}
-	askNoEngine    = []string{"healthz", "openapi", "openapi-3-0", "docs"}
+	askNoEngine    = []string{"healthz", "openapi", "openapi-3-0", "docs", "llms"}
 	errorResponses = map[int]string{
 		http.StatusBadRequest:            "BadRequest",
 		http.StatusUnauthorized:          "Unauthorized",

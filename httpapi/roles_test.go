@@ -123,7 +123,7 @@ func TestOnlyAdministratorsMay(t *testing.T) {
 		"GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}", "GET /v1/archive/runs", "POST /v1/archive/runs",
 		"GET /v1/kinds", "DELETE /v1/kinds/{kind}", "GET /v1/visits/names", "DELETE /v1/visits/names/{name}",
 	}
-	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /openapi-3.0.json", "GET /docs", "GET /v1/presence.js"}
+	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /openapi-3.0.json", "GET /docs", "GET /llms.txt", "GET /v1/presence.js"}
 	for _, r := range httpapi.Routes() {
 		require.Equal(t, slices.Contains(admin, r.Pattern()), r.Needs == httpapi.AccessAdmin, r.Pattern())
 		require.Equal(t, slices.Contains(public, r.Pattern()), r.Needs == httpapi.AccessPublic, r.Pattern())

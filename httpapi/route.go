@@ -127,6 +127,7 @@ func Routes() []Route {
 		{Method: "GET", Path: "/openapi.json", Needs: AccessPublic},
 		{Method: "GET", Path: "/openapi-3.0.json", Needs: AccessPublic},
 		{Method: "GET", Path: "/docs", Needs: AccessPublic},
+		{Method: "GET", Path: "/llms.txt", Needs: AccessPublic},
 		{Method: "GET", Path: PresenceScriptPath, Needs: AccessPublic},
 	}
 }

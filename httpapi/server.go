@@ -24,6 +24,7 @@ type Server struct {
 	spec  []byte           // the OpenAPI document
 
 	spec30 []byte // the same as OpenAPI 3.0
+	llms   []byte // the same in short, for language models
 
 	perKey      *keyLimiter
 	perSession  *sessionLimiter
@@ -78,6 +79,7 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 	if err := s.document(); err != nil {
 		return nil, err
 	}
+	s.llms = s.writeLLMs()
 	return s, nil
 }
 
@@ -108,6 +110,7 @@ func (s *Server) registerAll() {
 	s.registerHealth()
 	s.registerMetrics()
 	s.registerDocs()
+	s.registerLLMs()
 	s.registerPresenceScript()
 }
 
