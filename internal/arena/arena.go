@@ -34,7 +34,6 @@ type Arena struct {
 	slabs   []slab
 	classes [numClasses]class
 	spare   uint32 // first of the given-up slab numbers, chained by next
-	used    int
 	bytes   int
 }
 
@@ -55,7 +54,6 @@ func (a *Arena) Put(b []byte) Handle {
 	at := s.at(cell)
 	copy(at, prefix[:p])
 	copy(at[p:], b)
-	a.used += len(b)
 	return Handle(number<<cellBits | cell)
 }
 
@@ -79,7 +77,6 @@ func (a *Arena) Free(h Handle) {
 	if h == 0 {
 		return
 	}
-	a.used -= len(a.Get(h))
 	number := uint32(h >> cellBits)
 	s := &a.slabs[number]
 	if s.full() {
@@ -96,9 +93,6 @@ func (a *Arena) Free(h Handle) {
 		a.release(number)
 	}
 }
-
-// Used returns the total length of the strings held, in bytes.
-func (a *Arena) Used() int { return a.used }
 
 // Bytes returns the memory the arena holds, free cells included, in bytes.
 func (a *Arena) Bytes() int {

@@ -107,9 +107,6 @@ func (t *Table) View(id ID) []byte {
 	return t.texts.Get(t.handle(id))
 }
 
-// Refs returns how many references to id are held, always 0 for ID 0.
-func (t *Table) Refs(id ID) int { return int(t.refs.Get(uint32(id))) }
-
 // Len returns how many strings are held, the empty one not counted.
 func (t *Table) Len() int { return t.live }
 

@@ -30,7 +30,6 @@ func TestReferencesAreCounted(t *testing.T) {
 	var table intern.Table
 	web := table.Ref("web")
 	require.Equal(t, web, table.Ref("web"))
-	require.Equal(t, 2, table.Refs(web))
 
 	table.Release(web)
 	require.Equal(t, "web", table.String(web))
@@ -107,7 +106,6 @@ func TestTableMatchesMap(t *testing.T) {
 					live++
 					require.Equal(t, ids[s], id)
 					require.Equal(t, s, table.String(id))
-					require.Equal(t, n, table.Refs(id))
 					require.NotContains(t, owners, id)
 					owners[id] = s
 				}

@@ -11,7 +11,7 @@ const hearLen = 64
 // is heard again. The zero Table is empty and ready to use.
 //
 // It is not safe for concurrent use, but methods that change nothing may run
-// side by side: Last, Hidden, CountKnown, Group, Before, AtOrBefore, EachBetween,
+// side by side: Last, Hidden, CountKnown, Group, Before, AtOrAfter,
 // EachGroupSince, Walk and Bytes.
 //
 // Methods that change a count take a [Tally], and add to it what is to change
@@ -162,41 +162,14 @@ func (t *Table) AtOrAfter(sec uint32) (uint32, bool) {
 	return t.log.group(g).sec, true
 }
 
-// AtOrBefore is like Before, but the second may be sec itself.
-func (t *Table) AtOrBefore(sec uint32) (uint32, bool) {
-	if g := t.log.from(sec); g < t.log.count() && t.log.group(g).sec == sec {
-		return sec, true
-	}
-	return t.Before(sec)
-}
-
-// EachBetween calls fn for each number last heard from one second to another,
-// both included: oldest first, ascending within a second. fn may hide and
-// forget numbers; those of the second at hand are still given.
-func (t *Table) EachBetween(from, to uint32, fn func(sec, n uint32)) {
-	t.eachGroup(from, to, false, func(sec uint32, numbers []uint32) {
-		for _, n := range numbers {
-			fn(sec, n)
-		}
-	})
-}
-
 // EachGroupSince calls fn for each second from sec on at which numbers were
 // last heard, oldest first, with these numbers, ascending. fn must not keep or
 // change them. Hidden numbers are among them: it is what there is to keep.
 func (t *Table) EachGroupSince(sec uint32, fn func(sec uint32, numbers []uint32)) {
-	t.eachGroup(sec, 1<<32-1, true, fn)
-}
-
-func (t *Table) eachGroup(from, to uint32, hidden bool, fn func(sec uint32, numbers []uint32)) {
 	var buf []uint32
-	for g := t.log.from(from); g < t.log.count(); g++ {
-		sec := t.log.group(g).sec
-		if sec > to {
-			return
-		}
-		if buf = t.group(buf[:0], g, hidden); len(buf) > 0 {
-			fn(sec, buf)
+	for g := t.log.from(sec); g < t.log.count(); g++ {
+		if buf = t.group(buf[:0], g, true); len(buf) > 0 {
+			fn(t.log.group(g).sec, buf)
 		}
 	}
 }

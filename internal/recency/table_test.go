@@ -153,15 +153,15 @@ func TestReadersSideBySide(t *testing.T) {
 	for range 4 {
 		go func() {
 			var got []uint32
-			for sec, ok := m.table.AtOrBefore(epoch + 9); ok; sec, ok = m.table.Before(sec) {
+			for sec, ok := m.table.Before(epoch + 9); ok; sec, ok = m.table.Before(sec) {
 				got = m.table.Group(got, sec)
 			}
-			m.table.EachBetween(0, epoch+9, func(_, n uint32) { got = append(got, n) })
+			m.table.EachGroupSince(0, func(_ uint32, numbers []uint32) { got = append(got, numbers...) })
 			done <- got
 		}()
 	}
 	first := <-done
-	require.Len(t, first, 2*499)
+	require.Len(t, first, 499+500) // the hidden one is in the second walk alone
 	for range 3 {
 		require.Equal(t, first, <-done)
 	}
