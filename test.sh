@@ -59,6 +59,7 @@ prepare() {
     have nginx || missing+=(nginx-light)
     have caddy || missing+=(caddy)
     have chromium || missing+=(chromium)
+    have script || missing+=(bsdutils)
     ((${#missing[@]})) || return 0
 
     if ((EUID == 0)) && have apt-get; then
@@ -71,6 +72,7 @@ prepare() {
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
     have chromium || say "no Chromium: pages are not tested in a browser here"
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
+    have script || say "no script of util-linux: rollcall top is not tested on a terminal here"
     have npm || say "no npm: the OpenAPI document is not tested with linters and a generated client here"
 }
 

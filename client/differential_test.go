@@ -319,7 +319,7 @@ func shares(r rollcall.Retention) any {
 
 // next draws a step.
 func (s *script) next() step {
-	families := []func() step{s.login, s.login, s.aboutSession, s.aboutSession, s.kick, s.list, s.presence, s.presence, s.user1, s.friends, s.marks, s.figures, s.visits, s.events}
+	families := []func() step{s.login, s.login, s.aboutSession, s.aboutSession, s.kick, s.list, s.presence, s.presence, s.aboutUser, s.friends, s.marks, s.figures, s.visits, s.events}
 	return one(s, families...)()
 }
 

@@ -184,8 +184,7 @@ func (s *script) presence() step {
 	}
 }
 
-// user1 asks about one user.
-func (s *script) user1() step {
+func (s *script) aboutUser() step {
 	user, p := s.anyUser(), s.page()
 	switch s.rng.IntN(8) {
 	case 0:
@@ -256,79 +255,6 @@ func (s *script) friends() step {
 	}
 }
 
-func (s *script) marks() step {
-	var marks []rollcall.Mark
-	for range s.rng.IntN(6) {
-		marks = append(marks, rollcall.Mark{User: s.anyUser(), Kind: one(s, "", "staff"), Day: s.today - rollcall.Day(s.rng.IntN(30))})
-	}
-	old := append(slices.Clone(marks), rollcall.Mark{User: s.user(), Day: s.today - 40})
-	switch s.rng.IntN(4) {
-	case 0:
-		return step{"Mark", func(ctx context.Context, one *side) (any, error) {
-			marked, already, err := one.Mark(ctx, marks...)
-			return []int{marked, already}, err
-		}}
-	case 1:
-		anyAge := s.rng.IntN(2) == 0
-		return step{"Unmark", func(ctx context.Context, one *side) (any, error) { return one.Unmark(ctx, anyAge, old...) }}
-	default:
-		return step{"ImportMarks", func(ctx context.Context, one *side) (any, error) {
-			marked, already, err := one.ImportMarks(ctx, old...)
-			return []int{marked, already}, err
-		}}
-	}
-}
-
-func (s *script) figures() step {
-	user, kind, d, p := s.anyUser(), one(s, "", "staff", "user", "No Kind"), s.days(), s.page()
-	period := one(s, "", rollcall.PeriodDay, rollcall.PeriodMonth, "century")
-	switch s.rng.IntN(7) {
-	case 0:
-		return step{"Attended", func(ctx context.Context, one *side) (any, error) { return one.Attended(ctx, user, kind, d) }}
-	case 1:
-		q := rollcall.ActiveQuery{Range: d, Kind: kind, Match: one(s, "", rollcall.MatchEvery, "some"), Page: p}
-		return step{"Active", func(ctx context.Context, one *side) (any, error) {
-			found, err := one.Active(ctx, q)
-			return paged(one, found, err)
-		}}
-	case 2:
-		q := rollcall.SeriesQuery{Range: d, Kind: kind, MAU: one(s, "", rollcall.MAUMonth, "7")}
-		return step{"Series", func(ctx context.Context, one *side) (any, error) { return one.Series(ctx, q) }}
-	case 3:
-		q := rollcall.RetentionQuery{Range: d, Kind: kind, Period: period, Cohort: one(s, "", rollcall.CohortRecurring, "x"), Measure: one(s, "", rollcall.MeasureOnOrAfter, "x")}
-		return step{"Retention", func(ctx context.Context, one *side) (any, error) {
-			r, err := one.Retention(ctx, q)
-			return shares(r), err
-		}}
-	case 4:
-		return step{"Lifecycle", func(ctx context.Context, one *side) (any, error) {
-			return one.Lifecycle(ctx, rollcall.LifecycleQuery{Range: d, Kind: kind, Period: period})
-		}}
-	case 5:
-		return step{"ActiveDays", func(ctx context.Context, one *side) (any, error) { return one.ActiveDays(ctx, kind, d) }}
-	default:
-		limit := one(s, 1, 20, 0, 1001)
-		return step{"Streaks", func(ctx context.Context, one *side) (any, error) { return one.Streaks(ctx, kind, d, limit) }}
-	}
-}
-
-func (s *script) visits() step {
-	name, visitors := one(s, "", "front page", "a/b"), []string{s.user(), one(s, "v1", "v2", "v3", "")}
-	hour := noon.Truncate(time.Hour)
-	switch s.rng.IntN(4) {
-	case 0:
-		q := rollcall.VisitQuery{
-			Name: name, From: hour.Add(-3 * time.Hour), To: hour.Add(one(s, time.Hour, 24*time.Hour, -5*time.Hour, time.Minute)),
-			By: one(s, "", rollcall.VisitsByHour, "minute"),
-		}
-		return step{"Visitors", func(ctx context.Context, one *side) (any, error) { return one.Visitors(ctx, q) }}
-	case 1:
-		return step{"VisitNames", func(ctx context.Context, one *side) (any, error) { return one.VisitNames(ctx) }}
-	default:
-		return quiet("Visit", func(ctx context.Context, one *side) error { return one.Visit(ctx, name, visitors...) })
-	}
-}
-
 // events asks what has happened since the last time.
 func (s *script) events() step {
 	limit := one(s, 1000, 1000, 0)
@@ -348,108 +274,4 @@ func happened(events []rollcall.Event) []string {
 	})
 	slices.Sort(out)
 	return out
-}
-
-// edges are steps that a script takes once, at its end.
-func (s *script) edges() []step {
-	retried := rollcall.Login{User: "ann", Device: "tv", RetryKey: "once"}
-	other := retried
-	other.Device = "ios"
-	again := func(l rollcall.Login) step {
-		return step{"Login", func(ctx context.Context, one *side) (any, error) { return one.begin(ctx, l) }}
-	}
-	strict := again(rollcall.Login{User: "zed", App: "strict"})
-	many := make([]string, rollcall.MaxBeatUsers+1)
-	for i := range many {
-		many[i] = fmt.Sprint("many ", i)
-	}
-	out := []step{
-		again(retried), again(retried), again(other), strict, strict, strict, // too many
-		quiet("Beat", func(ctx context.Context, one *side) error { return one.Beat(ctx, many...) }),
-		quiet("Beat", func(ctx context.Context, one *side) error { return one.Beat(ctx) }),
-		{"Status", func(ctx context.Context, one *side) (any, error) { return one.Status(ctx, many[:1001]...) }},
-		{"TouchAll", func(ctx context.Context, one *side) (any, error) { return one.TouchAll(ctx, nil) }},
-		quiet("AddFriends", func(ctx context.Context, one *side) error {
-			return one.AddFriends(ctx, "ann", false, rollcall.Friend{User: "ann"})
-		}),
-		{"Friends", func(ctx context.Context, one *side) (any, error) {
-			p, err := one.Friends(ctx, "ann", rollcall.PageRequest{Limit: 0})
-			return paged(one, p, err)
-		}},
-		{"Ban", func(ctx context.Context, one *side) (any, error) {
-			res, err := one.Ban(ctx, "ann", time.Hour, "spam", one.actor)
-			return res.Ended, err
-		}},
-		{"BanOf", func(ctx context.Context, one *side) (any, error) {
-			b, err := one.BanOf(ctx, "ann")
-			b.Key = rollcall.BanKey{}
-			return b, err
-		}},
-		again(rollcall.Login{User: "ann"}),
-		{"LastEvent", func(ctx context.Context, one *side) (any, error) {
-			last, err := one.LastEvent(ctx)
-			one.place = last
-			return last != "", err
-		}},
-		again(rollcall.Login{User: "new"}),
-		{"Tail", func(ctx context.Context, one *side) (any, error) {
-			found, err := one.Tail(ctx, one.place, 1000)
-			return happened(found), err
-		}},
-		{"Tail", func(ctx context.Context, one *side) (any, error) { return one.Tail(ctx, "of another store", 1) }},
-		{"Streaks", func(ctx context.Context, one *side) (any, error) {
-			return one.Streaks(ctx, "", rollcall.DayRange{From: s.today - 40, To: s.today}, 1000)
-		}},
-		quiet("Unban", func(ctx context.Context, one *side) error { return one.Unban(ctx, "ann") }),
-		quiet("DeleteVisitName", func(ctx context.Context, one *side) error { return one.DeleteVisitName(ctx, "a/b") }),
-		quiet("DeleteVisitName", func(ctx context.Context, one *side) error { return one.DeleteVisitName(ctx, "a/b") }),
-		{"Kinds", func(ctx context.Context, one *side) (any, error) { return one.Kinds(ctx) }},
-		quiet("PutUser", func(ctx context.Context, one *side) error {
-			_, err := one.PutUser(ctx, "new", rollcall.UserPatch{Kind: pointer("shortlived")})
-			return err
-		}),
-		quiet("DeleteKind", func(ctx context.Context, one *side) error { return one.DeleteKind(ctx, "shortlived") }),
-		quiet("Erase", func(ctx context.Context, one *side) error { return one.Erase(ctx, "new") }),
-		quiet("DeleteKind", func(ctx context.Context, one *side) error { return one.DeleteKind(ctx, "shortlived") }),
-		quiet("DeleteKind", func(ctx context.Context, one *side) error { return one.DeleteKind(ctx, "") }),
-		{"Stats", func(ctx context.Context, one *side) (any, error) {
-			st, err := one.Stats(ctx)
-			st.OtherVisits, st.DiskBytes, st.Memory = 0, 0, nil // of these two, the moment decides
-			return st, err
-		}},
-		quiet("Ready", func(ctx context.Context, one *side) error { return one.Ready(ctx) }),
-	}
-	return append(append(out, s.keySteps()...), quiet("Close", func(_ context.Context, one *side) error {
-		if one.server == nil {
-			return nil // it is closed when the test ends
-		}
-		return one.Close()
-	}))
-}
-
-func (s *script) keySteps() []step {
-	create := func(k rollcall.NewKey) step {
-		return step{"CreateKey", func(ctx context.Context, one *side) (any, error) {
-			made, text, err := one.CreateKey(ctx, k)
-			if err == nil {
-				one.keys = append(one.keys, made.ID)
-			}
-			known := made.Hash == rollcall.HashKey(text)
-			made.Hash = rollcall.KeyHash{}
-			return []any{made, known, len(text)}, err
-		}}
-	}
-	keys := step{"Keys", func(ctx context.Context, one *side) (any, error) {
-		all, err := one.Keys(ctx)
-		for i := range all {
-			all[i].Hash = rollcall.KeyHash{}
-		}
-		return all[1:], err
-	}}
-	revoke := quiet("RevokeKey", func(ctx context.Context, one *side) error { return one.RevokeKey(ctx, one.keys[0]) })
-	return []step{
-		create(rollcall.NewKey{Name: "shop", Role: rollcall.RoleWriter, TTL: 90 * 24 * time.Hour}), create(rollcall.NewKey{Role: rollcall.RoleReader}),
-		create(rollcall.NewKey{Role: "king"}), create(rollcall.NewKey{Role: rollcall.RoleReader, TTL: -time.Second}), keys, revoke, revoke, keys,
-		quiet("RevokeKey", func(ctx context.Context, one *side) error { return one.RevokeKey(ctx, "") }),
-	}
 }

@@ -15,13 +15,13 @@ import (
 type action struct {
 	request
 	status int
-	// effect changes the account; nil for a deed that changes nothing. The
-	// login is for a deed that begins a session.
+	// effect changes the account; nil for an action that changes nothing. The
+	// login is for an action that begins a session.
 	effect func(*account, login)
 	begins bool
 }
 
-// chooser draws deeds for accounts.
+// chooser draws actions for accounts.
 type chooser struct {
 	rng   *rand.Rand
 	today rollcall.Day

@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-// worker does one deed after the other to users of its own, so that what it was
+// worker does one action after the other to users of its own, so that what it was
 // told about each user is in the order in which it happened.
 type worker struct {
 	chooser
@@ -24,7 +24,7 @@ type worker struct {
 	doubtful map[string]action   // by user: asked for and not answered
 	asked    map[string]struct{} // ended sessions that were asked for after a restart
 	answered int
-	done     int // doubtful deeds that turned out to have happened
+	done     int // doubtful actions that turned out to have happened
 	undone   int // and those that had not
 	fault    error
 }
@@ -126,7 +126,7 @@ func (s *server) look(a *account, day rollcall.Day) (view, map[string]login) {
 	return v, logins
 }
 
-// settle compares the account with what the server knows. A deed that was not
+// settle compares the account with what the server knows. An action that was not
 // answered has happened whole or not at all; which of the two is entered.
 func (w *worker) settle(s *server, a *account) *account {
 	s.t.Helper()
@@ -240,7 +240,7 @@ func requireStormy(t *testing.T, team []*worker, rounds int) {
 		}
 	}
 	t.Logf("%d answers in %d rounds; sessions ended: %v", answered, rounds, causes)
-	t.Logf("of the deeds without an answer %d were done and %d were not", done, undone)
+	t.Logf("of the actions without an answer %d were done and %d were not", done, undone)
 	require.Greater(t, answered, rounds*workers)
 	for _, cause := range []rollcall.Cause{rollcall.CauseLogout, rollcall.CauseKicked, rollcall.CauseReplaced, rollcall.CauseBanned} {
 		require.NotZero(t, causes[cause], "%s", cause)

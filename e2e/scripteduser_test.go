@@ -34,8 +34,8 @@ func newProtagonist(user string, rng *rand.Rand) *scriptedUser {
 }
 
 // act does so many things, each through any of the servers.
-func (p *scriptedUser) act(servers []*server, deeds int) error {
-	for range deeds {
+func (p *scriptedUser) act(servers []*server, actions int) error {
+	for range actions {
 		s := servers[p.rng.IntN(len(servers))]
 		var err error
 		switch n := p.rng.IntN(10); {
@@ -148,7 +148,7 @@ func (p *scriptedUser) forget(id string) {
 }
 
 // check holds events to what the user did: nothing is missing, nothing more,
-// and the order is that of the deeds.
+// and the order is that of the actions.
 func (p *scriptedUser) check(events []rollcall.Event) error {
 	var changes []happening
 	var shown []rollcall.EventType
