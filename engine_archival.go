@@ -31,9 +31,9 @@ type Archival interface {
 	// once the days are offloaded. It may have to ask the archive.
 	FinalizeFigures(ctx context.Context, kind string, days DayRange) error
 	// Offload removes the hot marks of a day and returns how many there were. In a
-	// partition where the map of one of the day's users is dirty they stay, and left is
-	// false.
-	Offload(ctx context.Context, kind string, day Day) (users int, left bool, err error)
+	// partition where the map of one of the day's users is dirty they stay, and complete
+	// is false.
+	Offload(ctx context.Context, kind string, day Day) (users int, complete bool, err error)
 	// Restore enters marks of days that were offloaded. It makes no map dirty, and the
 	// marks stand as all others do.
 	Restore(ctx context.Context, maps []MonthMap) error
@@ -41,6 +41,6 @@ type Archival interface {
 	// or (kind "") of any, on days of the range. If not, the engine has all of them.
 	// It does not ask the archive.
 	HasArchivedDays(ctx context.Context, user, kind string, days DayRange) (bool, error)
-	// Announce appends the event of a run that has ended, see ArchiveRun.Event.
-	Announce(ctx context.Context, now time.Time, run ArchiveRun) error
+	// RecordRun appends the event of a run that has ended, see ArchiveRun.Event.
+	RecordRun(ctx context.Context, now time.Time, run ArchiveRun) error
 }

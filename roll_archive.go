@@ -73,7 +73,9 @@ func mergeArchived(hot []Day, rows []MonthMap, d DayRange, offloaded map[KindDay
 	return slices.Compact(days), sure
 }
 
-// span returns the first and the last day with a mark, here or in the archive.
+// span returns the first and the last day with a mark, hot or offloaded. Offloaded days
+// between two hot ones need no look. If no day is hot, both searches go through all
+// offloaded days.
 func (r *Roll) span(ctx context.Context, kind string) (DayRange, bool, error) {
 	span, ok, err := r.engine.Span(ctx, kind)
 	if err != nil || !r.archive.Configured() {

@@ -30,8 +30,6 @@ func (r *Roll) eventPage(ctx context.Context, after EventID, limit int, read eve
 // LastEvent returns the id of the newest event, "" if there is none.
 func (r *Roll) LastEvent(ctx context.Context) (EventID, error) { return r.engine.LastEvent(ctx) }
 
-var causes = []Cause{CauseLogout, CauseKicked, CauseReplaced, CauseExpired, CauseLifetime, CauseBanned, CauseErased}
-
 // EventFilter chooses events; what is empty chooses all.
 type EventFilter struct {
 	Types []EventType

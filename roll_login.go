@@ -42,16 +42,16 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 			Nonce:   nonce,
 		}
 	}
-	begun, err := r.engine.StartSession(ctx, now, b)
+	started, err := r.engine.StartSession(ctx, now, b)
 	if err != nil {
 		return LoggedIn{}, err
 	}
-	if begun.Replayed {
-		if token, err = r.replayedToken(ctx, l.User, begun.Nonce); err != nil {
+	if started.Replayed {
+		if token, err = r.replayedToken(ctx, l.User, started.Nonce); err != nil {
 			return LoggedIn{}, err
 		}
 	}
-	return LoggedIn{Session: begun.Session, Token: token, BeatKey: r.BeatKey(begun.Session.ID), Ended: begun.Ended}, nil
+	return LoggedIn{Session: started.Session, Token: token, BeatKey: r.BeatKey(started.Session.ID), Ended: started.Ended}, nil
 }
 
 // replayedToken derives the token of the first login again, and makes sure that

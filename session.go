@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -62,6 +63,11 @@ const (
 	CauseBanned   Cause = "banned"   // its user was banned
 	CauseErased   Cause = "erased"   // its user was erased
 )
+
+var causes = []Cause{CauseLogout, CauseKicked, CauseReplaced, CauseExpired, CauseLifetime, CauseBanned, CauseErased}
+
+// Causes returns the causes there are.
+func Causes() []Cause { return slices.Clone(causes) }
 
 // SessionID is the public id of a session: 48 bits of login time in
 // milliseconds, 64 random bits, and 16 bits of the user's hash, which lead to

@@ -218,9 +218,7 @@ func (s *SessionSnapshot) validateEnded(user string, latest time.Time) error {
 	if s.End == nil || s.End.At.After(latest) || s.End.At.Before(s.LoginAt) {
 		return Invalid("end", "is required, between the login and now")
 	}
-	switch s.End.Cause {
-	case CauseLogout, CauseKicked, CauseReplaced, CauseExpired, CauseLifetime, CauseBanned, CauseErased:
-	default:
+	if !slices.Contains(causes, s.End.Cause) {
 		return Invalid("end.cause", "%q is no cause", s.End.Cause)
 	}
 	return cmp.Or(validateText("end.reason", s.End.Reason, MaxReasonLen), validateText("end.actor", s.End.Actor, MaxActorLen))

@@ -167,8 +167,8 @@ func (h *hotStore) Restore(_ context.Context, all []rollcall.MonthMap) error {
 	return nil
 }
 
-// Announce implements [rollcall.Archival].
-func (h *hotStore) Announce(_ context.Context, now time.Time, run rollcall.ArchiveRun) error {
+// RecordRun implements [rollcall.Archival].
+func (h *hotStore) RecordRun(_ context.Context, now time.Time, run rollcall.ArchiveRun) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.told = append(h.told, run.Event(now))

@@ -121,12 +121,12 @@ func merge(s session, part chunk) error {
 	if err != nil {
 		return err
 	}
-	var put, gone []any
+	var put, emptied []any
 	for _, c := range part {
 		before, there := old[c.User]
 		switch days := c.after(before); {
 		case days == 0 && there:
-			gone = append(gone, c.User)
+			emptied = append(emptied, c.User)
 		case days != before:
 			put = append(put, c.User, c.Kind, int(c.Month), int64(days))
 		}
@@ -139,8 +139,8 @@ func merge(s session, part chunk) error {
 			return err
 		}
 	}
-	if len(gone) > 0 {
-		_, err := s.exec(s.dialect.remove(len(gone)), append([]any{part.kind(), int(part.month())}, gone...)...)
+	if len(emptied) > 0 {
+		_, err := s.exec(s.dialect.remove(len(emptied)), append([]any{part.kind(), int(part.month())}, emptied...)...)
 		return err
 	}
 	return nil

@@ -17,7 +17,7 @@ func (j *job) offloadAll(ctx context.Context) error {
 	if j.opts.KeepHot == NeverDrop {
 		return nil
 	}
-	if err := j.opts.OffloadLog.sweep(); err != nil {
+	if err := j.opts.OffloadLog.removeHalves(); err != nil {
 		return err
 	}
 	j.step("hot days")
@@ -150,8 +150,8 @@ func (j *job) logMonth(ctx context.Context, m kindMonth, mayHaveMore bool) (days
 	for i := range days {
 		d := &days[i]
 		has := counts[d.Day.Date().Day()-1]
-		gone := j.offloaded[m]&rollcall.Bit(d.Day) != 0
-		if !slices.Equal(before[m], after[m]) || has < d.Users || (has > d.Users && !gone && !mayHaveMore) {
+		isOffloaded := j.offloaded[m]&rollcall.Bit(d.Day) != 0
+		if !slices.Equal(before[m], after[m]) || has < d.Users || (has > d.Users && !isOffloaded && !mayHaveMore) {
 			wrong := conflict(fmt.Sprintf("the archive has %d users of kind %q on %s, the hot store %d: the day stays",
 				has, d.Kind, d.Day, d.Users), ErrDiffers)
 			return days, wrong, file.discard()

@@ -86,7 +86,7 @@ func (j *job) dirtyOf(ctx context.Context, m kindMonth) ([]Change, error) {
 // offloadDays lets days leave the engine and returns those that stay. It holds the
 // lease's row: nobody may restore a day while it leaves.
 func (j *job) offloadDays(ctx context.Context, days []OffloadedDay) (stay []OffloadedDay, err error) {
-	j.step("drop")
+	j.step("confirm offload")
 	err = j.lease.Confirm(ctx, nil, func(ctx context.Context) error {
 		stay = nil
 		for some := range slices.Chunk(days, j.atOnce) {
@@ -109,14 +109,14 @@ const offloadsAtOnce = 8
 
 // offloadTogether lets days leave at once and returns those that stay.
 func (j *job) offloadTogether(ctx context.Context, days []OffloadedDay) (stay []OffloadedDay, err error) {
-	left, failed := make([]bool, len(days)), make([]error, len(days))
+	complete, failed := make([]bool, len(days)), make([]error, len(days))
 	var all sync.WaitGroup
 	for i, d := range days {
-		all.Go(func() { _, left[i], failed[i] = j.engine.Offload(ctx, d.Kind, d.Day) })
+		all.Go(func() { _, complete[i], failed[i] = j.engine.Offload(ctx, d.Kind, d.Day) })
 	}
 	all.Wait()
 	for i, d := range days {
-		if failed[i] == nil && !left[i] {
+		if failed[i] == nil && !complete[i] {
 			stay = append(stay, d)
 		}
 	}

@@ -65,8 +65,8 @@ func logFailed(what string, err error) error {
 	return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "the offload log " + what, Err: err}
 }
 
-// sweep removes what a run left half written.
-func (l *OffloadLog) sweep() error {
+// removeHalves removes the files that a run left half written.
+func (l *OffloadLog) removeHalves() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	names, err := filepath.Glob(filepath.Join(escapeGlob(l.dir), "*"+halfSuffix))

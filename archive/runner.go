@@ -96,7 +96,7 @@ func (r *Runner) Run(ctx context.Context) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	return j.finish(ctx)
+	return j.carryOut(ctx)
 }
 
 // job is one run under way.
@@ -137,8 +137,8 @@ func (r *Runner) begin(ctx context.Context) (*job, error) {
 	return &job{Runner: r, lease: l, claim: c, run: run, offloaded: make(map[kindMonth]uint32)}, nil
 }
 
-// finish does the run and ends it.
-func (j *job) finish(ctx context.Context) (Run, error) {
+// carryOut does the steps of the run, writes how it ended, and gives up the lease.
+func (j *job) carryOut(ctx context.Context) (Run, error) {
 	err := j.lease.during(ctx, j.work)
 	// A run that was told to stop says so: its end is written whatever became of ctx.
 	ctx = context.WithoutCancel(ctx)
@@ -173,8 +173,9 @@ func failure(err error) string {
 	return "internal: see the log"
 }
 
-// tell says everywhere that a run has ended. That the engine cannot be told is
-// logged and changes nothing: the run is what the archive says it was.
+// tell logs that a run has ended, appends the event of it, and shows it to the
+// observer. If the event cannot be appended, it says so in the log and goes on: the
+// table of runs decides how a run ended.
 func (r *Runner) tell(ctx context.Context, run Run, err error) {
 	took := run.FinishedAt.Sub(run.StartedAt).Round(time.Millisecond)
 	if err == nil {
@@ -183,8 +184,8 @@ func (r *Runner) tell(ctx context.Context, run Run, err error) {
 		r.opts.Logger.Error("archive run failed; nothing was dropped that is not in the archive, and the next run goes on",
 			"run", run.ID, "error", err)
 	}
-	r.step("announce")
-	if err := r.engine.Announce(context.WithoutCancel(ctx), r.opts.Clock.Now(), run); err != nil {
+	r.step("record run")
+	if err := r.engine.RecordRun(context.WithoutCancel(ctx), r.opts.Clock.Now(), run); err != nil {
 		r.opts.Logger.Warn("the end of an archive run is not among the events", "run", run.ID, "error", err)
 	}
 	r.observe(run, true)

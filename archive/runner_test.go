@@ -118,7 +118,7 @@ func TestKilledBeforeEachStep(t *testing.T) {
 		}
 		for _, step := range []string{
 			"acquire", "begin", "offloaded", "copy", "list dirty", "merge", "confirm", "clear dirty", "cleared dirty", "progress",
-			"hot days", "log", "commit log", "finalize figures", "note offloaded days", "drop", "offload", "offloaded from engine", "finish", "release", "announce",
+			"hot days", "log", "commit log", "finalize figures", "note offloaded days", "confirm offload", "offload", "offloaded from engine", "finish", "release", "record run",
 		} {
 			require.Positive(t, kills[step], step)
 		}

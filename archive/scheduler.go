@@ -71,9 +71,9 @@ func (s *Scheduler) Start(ctx context.Context) (rollcall.ArchiveRun, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	begun := j.run
-	s.work.Go(func() { _, _ = j.finish(s.life) }) // which is told of, and kept with the run
-	return begun, nil
+	started := j.run
+	s.work.Go(func() { _, _ = j.carryOut(s.life) }) // its end is in the table of runs and among the events
+	return started, nil
 }
 
 // Runs returns the latest runs, newest first, from 1 to 1000 of them.

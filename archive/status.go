@@ -45,14 +45,14 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 	}
 	s.Months = len(kept)
 	offloaded, err := db.OffloadedDays(ctx)
-	gone := make(map[rollcall.Day]bool)
+	days := make(map[rollcall.Day]bool) // of all kinds
 	for i, d := range offloaded {
 		if i == 0 {
 			s.Oldest, s.Newest = d.Day, d.Day
 		}
 		s.Oldest, s.Newest = min(s.Oldest, d.Day), max(s.Newest, d.Day)
-		gone[d.Day] = true
+		days[d.Day] = true
 	}
-	s.Offloaded = len(gone)
+	s.Offloaded = len(days)
 	return s, err
 }

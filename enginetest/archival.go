@@ -96,9 +96,9 @@ func (h *harness) copyDirty(s *memoryArchive) {
 func (h *harness) offload(s *memoryArchive, kind string, day rollcall.Day) int {
 	h.NoError(h.engine.FinalizeFigures(h.ctx, kind, rollcall.DayRange{From: day, To: day}))
 	s.note(kind, day, true)
-	n, left, err := h.engine.Offload(h.ctx, kind, day)
+	n, complete, err := h.engine.Offload(h.ctx, kind, day)
 	h.NoError(err)
-	h.True(left)
+	h.True(complete)
 	return n
 }
 
@@ -284,9 +284,9 @@ func offloadDirty(h *harness) {
 	h.copyDirty(s)
 	h.mark(h.on("u0007", -49)) // of the same month
 	s.note("user", today-50, true)
-	n, left, err := h.engine.Offload(h.ctx, "user", today-50)
+	n, complete, err := h.engine.Offload(h.ctx, "user", today-50)
 	h.NoError(err)
-	h.False(left)
+	h.False(complete)
 	h.Less(n, 60)
 	h.Equal(users, h.active("", rollcall.MatchAny, today-50, today-50))
 	hot := 0
@@ -323,9 +323,9 @@ func markedDirty(h *harness) {
 	h.restart()
 	h.Equal(want, h.dirty(7))
 	s.note("user", today-50, true)
-	_, left, err := h.engine.Offload(h.ctx, "user", today-50)
+	_, complete, err := h.engine.Offload(h.ctx, "user", today-50)
 	h.NoError(err)
-	h.False(left)
+	h.False(complete)
 	s.note("user", today-50, false)
 	h.copyDirty(s)
 	h.Equal(30, h.offload(s, "user", today-50))

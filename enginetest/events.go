@@ -381,8 +381,8 @@ func archiveEvents(h *harness) {
 	before := h.last()
 	failed := rollcall.ArchiveRun{ID: 7, State: rollcall.RunFailed, Error: "unavailable: the database", Runner: "here, process 1"}
 	done := rollcall.ArchiveRun{ID: 8, State: rollcall.RunCompleted, RowsWritten: 40, DaysDropped: 2, Runner: "there"}
-	h.NoError(h.engine.Announce(h.ctx, h.now(), failed))
-	h.NoError(h.engine.Announce(h.ctx, h.now(), done))
+	h.NoError(h.engine.RecordRun(h.ctx, h.now(), failed))
+	h.NoError(h.engine.RecordRun(h.ctx, h.now(), done))
 	h.restart()
 	for _, v := range []rollcall.Viewer{rollcall.ViewerAdmin, rollcall.ViewerPublic} {
 		got := h.events(v, before)

@@ -54,7 +54,7 @@ func ticketIn(g *gate, r *http.Request) string {
 func (s *Server) admitTicket(c *caller, r *http.Request, text string) error {
 	ticket, err := s.roll.OpenEventTicket(text)
 	if err != nil {
-		return s.failure(c, err)
+		return s.chargeFailure(c, err)
 	}
 	if ticket.Key != "" {
 		// The key may have been revoked since.
@@ -64,14 +64,14 @@ func (s *Server) admitTicket(c *caller, r *http.Request, text string) error {
 		}
 		i := slices.IndexFunc(keys, func(k rollcall.APIKey) bool { return k.ID == ticket.Key })
 		if i < 0 || (!keys[i].ExpiresAt.IsZero() && !s.roll.Now().Before(keys[i].ExpiresAt)) {
-			return s.failure(c, unauthenticated("the key that this ticket was made with does not work any more"))
+			return s.chargeFailure(c, unauthenticated("the key that this ticket was made with does not work any more"))
 		}
 		c.key = keys[i]
 	} else if s.opts.Auth != AuthOff {
-		return s.failure(c, unauthenticated("this ticket was made while no keys were needed"))
+		return s.chargeFailure(c, unauthenticated("this ticket was made while no keys were needed"))
 	}
 	if err := s.streams.tickets.use(ticket.ID, s.roll.Now()); err != nil {
-		return s.failure(c, err)
+		return s.chargeFailure(c, err)
 	}
 	c.role, c.ticket = ticket.Role, &ticket
 	return nil

@@ -148,7 +148,7 @@ func (s *Server) admitKey(need rollcall.Role, c *caller, r *http.Request) error 
 	}
 	key, err := s.roll.Authenticate(r.Context(), text)
 	if err != nil {
-		return s.failure(c, err)
+		return s.chargeFailure(c, err)
 	}
 	c.key, c.role = key, key.Role
 	if err := s.perKey.take(key.ID, time.Now()); err != nil {
@@ -173,6 +173,8 @@ func (s *Server) admitUser(g *gate, c *caller, r *http.Request) error {
 	if g.Keys != "" && s.opts.Auth == AuthOff {
 		c.role = rollcall.RoleAdmin
 	}
+	// Only routes that need a live session verify it here. Touch and verify ask the
+	// engine themselves: how a session ended is part of their answers.
 	if !g.Live {
 		return nil
 	}
@@ -185,7 +187,7 @@ func (s *Server) admitUser(g *gate, c *caller, r *http.Request) error {
 
 // ofSession runs an end user's own request under the allowance of the session
 // that the token belongs to. A token that was never known has none: live and
-// failure charge it to its address, so that nobody there can use up the
+// chargeFailure charge it to its address, so that nobody there can use up the
 // allowance of others.
 func (s *Server) ofSession(token string, run func() (rollcall.Session, error)) (rollcall.Session, error) {
 	hash, ok := rollcall.HashToken(token)
@@ -215,13 +217,13 @@ func (s *Server) live(r *http.Request, ref rollcall.SessionRef) (rollcall.Sessio
 		roll = s.public
 	}
 	session, err := roll.Verify(r.Context(), ref)
-	return session, s.failure(c, err)
+	return session, s.chargeFailure(c, err)
 }
 
-// failure makes err a refusal to answer once an address has presented too many
-// credentials that were never known. Good ones are not held up by it, so that
-// one address cannot shut out others behind the same proxy.
-func (s *Server) failure(c *caller, err error) error {
+// chargeFailure charges a credential that was never known to the address it came
+// from. Once an address has presented too many, err becomes a refusal to answer.
+// Good credentials are not charged: nobody shuts out others behind the same proxy.
+func (s *Server) chargeFailure(c *caller, err error) error {
 	if rollcall.CodeOf(err) != rollcall.CodeUnauthenticated {
 		return err
 	}
@@ -247,9 +249,9 @@ func (s *Server) cookieToken(g *gate, r *http.Request) (string, error) {
 	if !g.Pages {
 		return cookie.Value, nil
 	}
-	unsafe := *r
-	unsafe.Method = http.MethodPost // reading is refused across origins as well
-	if err := s.crossOrigin.Check(&unsafe); err != nil {
+	asPost := *r
+	asPost.Method = http.MethodPost // the check lets every GET pass, and a page must not read either
+	if err := s.crossOrigin.Check(&asPost); err != nil {
 		return "", forbidden("a page of another origin may not use this cookie")
 	}
 	return cookie.Value, nil

@@ -80,7 +80,7 @@ func (s *Server) touch(w http.ResponseWriter, r *http.Request) {
 	}
 	live, err := s.ofSession(token, func() (rollcall.Session, error) {
 		live, err := command(ctx, rollcall.SessionRef{Token: token})
-		return live, s.failure(c, err)
+		return live, s.chargeFailure(c, err)
 	})
 	if err != nil {
 		s.fail(w, r, err)

@@ -12,8 +12,8 @@ import (
 // presence checks when users were seen, and their settings.
 func (c *checker) presence() {
 	c.table(tabGone, func(k, v []byte) {
-		if c.number(k, "a gone mark of a user") && len(v) != 0 && len(v) != 8 {
-			c.derived(k, setting(bytes.Clone(k), nil), "a gone mark has %d bytes", len(v))
+		if c.number(k, "the note of a user who is gone") && len(v) != 0 && len(v) != 8 {
+			c.derived(k, setting(bytes.Clone(k), nil), "the note of a user who is gone has %d bytes", len(v))
 		}
 	})
 	c.table(tabUser, func(k, v []byte) {

@@ -133,19 +133,19 @@ func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstDayMove) error {
 		}
 		return nil
 	}
-	var gone, come []entry
+	var removed, added []entry
 	for _, m := range moves {
 		if m.had {
-			gone = append(gone, entry{dayID{m.kind, m.from}, m.n})
+			removed = append(removed, entry{dayID{m.kind, m.from}, m.n})
 		}
 		if m.has {
-			come = append(come, entry{dayID{m.kind, m.to}, m.n})
+			added = append(added, entry{dayID{m.kind, m.to}, m.n})
 		}
 	}
-	if err := put(gone, dayset.AppendRemove); err != nil {
+	if err := put(removed, dayset.AppendRemove); err != nil {
 		return err
 	}
-	return put(come, dayset.AppendAdd)
+	return put(added, dayset.AppendAdd)
 }
 
 // moveFirsts makes in memory the change that putFirsts put into a batch.

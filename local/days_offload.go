@@ -108,7 +108,7 @@ func (p *partition) markDirty(id dayID) (*tx, error) {
 }
 
 // Offload implements [rollcall.Archival].
-func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (users int, left bool, err error) {
+func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (users int, complete bool, err error) {
 	if err := e.writable(); err != nil {
 		return 0, false, err
 	}
@@ -125,29 +125,29 @@ func (e *Engine) Offload(ctx context.Context, kind string, day rollcall.Day) (us
 	e.settings.Archive.Outdate()
 	e.dropColdMonths(map[monthID]bool{id.month(): true})
 
-	// Partition by partition; left is whether all could let the day go.
-	left = true
+	// Partition by partition. The day is offloaded once none has marks of it.
+	complete = true
 	var txs []*tx
 	for _, p := range e.parts {
 		if err = ctx.Err(); err != nil {
 			err = enginekit.CutShort(err)
 			break
 		}
-		tx, n, gone, perr := p.offload(id)
+		tx, n, done, perr := p.offload(id)
 		if err = perr; err != nil {
 			break
 		}
 		txs = append(txs, tx)
 		users += n
-		left = left && gone
+		complete = complete && done
 	}
 	err = waitAll(txs, err)
-	return users, left && err == nil, err
+	return users, complete && err == nil, err
 }
 
-// offload removes the marks of a day from a partition. If a map of the month is dirty of one of
-// its users, it changes nothing, and left is false.
-func (p *partition) offload(id dayID) (tx *tx, users int, left bool, err error) {
+// offload removes the marks of a day from a partition. If the month's map of one of its users is
+// dirty, it changes nothing, and done is false.
+func (p *partition) offload(id dayID) (tx *tx, users int, done bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.days
@@ -175,10 +175,12 @@ func (p *partition) offload(id dayID) (tx *tx, users int, left bool, err error) 
 		return nil, 0, false, err
 	}
 
-	// A question under way reads all anew after this.
 	delete(t.sets, id)
 	t.hasArchived.Or(fresh)
 	p.eng.offloaded.add(id)
+
+	// A question that has read some partitions before and others after this would count the
+	// marks twice or not at all. It compares moves before and after, and begins anew.
 	p.eng.offloaded.moves.Add(1)
 	return tx, int(set.GetCardinality()), true, nil
 }
@@ -241,16 +243,16 @@ func (e *Engine) HasArchivedDays(_ context.Context, user, kind string, d rollcal
 	return len(e.offloaded.inRange(e.kinds.of(kind), int32(d.From), int32(d.To))) > 0, nil
 }
 
-// announcePartition is the partition whose transactions carry the events that are about no user.
-const announcePartition = 0
+// runEventsPartition is the partition whose transactions carry the events that are about no user.
+const runEventsPartition = 0
 
-// Announce implements [rollcall.Archival].
-func (e *Engine) Announce(_ context.Context, at time.Time, run rollcall.ArchiveRun) error {
+// RecordRun implements [rollcall.Archival].
+func (e *Engine) RecordRun(_ context.Context, at time.Time, run rollcall.ArchiveRun) error {
 	now, err := e.enterWrite(at)
 	if err != nil {
 		return err
 	}
-	p := e.parts[announcePartition]
+	p := e.parts[runEventsPartition]
 	p.mu.Lock()
 	tx := p.newTx()
 	ev := run.Event(enginekit.TimeOf(p.advance(now)))

@@ -189,14 +189,14 @@ func (p *partition) recomputeFirstDay(asked []packedMark, known map[userKind][]i
 
 	// Of users who lose their first day: all days that they lose. Marks come in the order of
 	// days, so the first day is the first of them.
-	gone := make(map[numberKind][]int32)
+	removed := make(map[numberKind][]int32)
 	for _, s := range asked {
 		k := numberKind{s.user(), s.set().kind}
-		if first, ok := t.firstOf(k.kind, k.n); ok && (first == s.set().day || gone[k] != nil) {
-			gone[k] = append(gone[k], s.set().day)
+		if first, ok := t.firstOf(k.kind, k.n); ok && (first == s.set().day || removed[k] != nil) {
+			removed[k] = append(removed[k], s.set().day)
 		}
 	}
-	for k, days := range gone {
+	for k, days := range removed {
 		// Days in the archive count too.
 		var others []int32
 		if t.hasArchived.Contains(k.n) {

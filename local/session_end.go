@@ -68,7 +68,7 @@ func (e *Engine) Ban(ctx context.Context, at time.Time, ban rollcall.Ban) (rollc
 
 // end ends sessions of one partition in one atomic step.
 func (p *partition) end(at int64, l *endShare, c *rollcall.EndCommand, res *rollcall.EndResult) (*tx, error) {
-	p.lockWithoutOverdue(at)
+	p.lockForLargeUsers(at)
 	defer p.mu.Unlock()
 	now := p.advance(at)
 	tx := p.newTx()

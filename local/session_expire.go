@@ -140,7 +140,7 @@ func (s *sessions) expireOne(next dueSession) {
 	if next.idle {
 		s.p.eng.outages.noteExpiry(next.at)
 	}
-	if !s.killInOrder(next.slot) {
+	if !s.killLoginEntry(next.slot) {
 		return
 	}
 	s.expired = append(s.expired, next.slot)
@@ -149,10 +149,10 @@ func (s *sessions) expireOne(next dueSession) {
 	}
 }
 
-// killInOrder makes a session's entry in the login order dead, and takes the session out of all that
-// knows when it ends. It returns false if the entry was dead already. Otherwise the caller goes on
+// killLoginEntry makes a session's entry in the login order dead. It also takes the session out of
+// the heaps of absolute and imported ends, and out of the orders of a large user. It returns false if the entry was dead already. Otherwise the caller goes on
 // with the bitmaps.
-func (s *sessions) killInOrder(slot uint32) bool {
+func (s *sessions) killLoginEntry(slot uint32) bool {
 	s.absoluteEnds.remove(slot)
 	s.importedEnds.remove(slot)
 	pos := s.pos.Get(slot)
@@ -175,16 +175,16 @@ func (s *sessions) removePositions(slots []uint32) {
 	for i, slot := range slots {
 		positions[i] = s.pos.Get(slot)
 	}
-	gone := roaring.BitmapOf(positions...)
-	s.livePositions.AndNot(gone)
-	s.unindexAll(s.byKind, &s.kind, slots, gone)
-	s.unindexAll(s.byApp, &s.app, slots, gone)
-	s.unindexAll(s.byDevice, &s.device, slots, gone)
+	removed := roaring.BitmapOf(positions...)
+	s.livePositions.AndNot(removed)
+	s.unindexAll(s.byKind, &s.kind, slots, removed)
+	s.unindexAll(s.byApp, &s.app, slots, removed)
+	s.unindexAll(s.byDevice, &s.device, slots, removed)
 }
 
-// unindexAll is unindex for many sessions, whose positions gone has. If all hold the same value, it is
+// unindexAll is unindex for many sessions, whose positions removed has. If all hold the same value, it is
 // one operation on the bitmap of the value.
-func (s *sessions) unindexAll(set valueSet, values *column.Column[intern.ID], slots []uint32, gone *roaring.Bitmap) {
+func (s *sessions) unindexAll(set valueSet, values *column.Column[intern.ID], slots []uint32, removed *roaring.Bitmap) {
 	first := values.Get(slots[0])
 	for _, slot := range slots[1:] {
 		if values.Get(slot) != first {
@@ -195,7 +195,7 @@ func (s *sessions) unindexAll(set valueSet, values *column.Column[intern.ID], sl
 		}
 	}
 	if b := set[first]; b != nil {
-		if b.AndNot(gone); b.IsEmpty() {
+		if b.AndNot(removed); b.IsEmpty() {
 			delete(set, first)
 		}
 	}
@@ -249,10 +249,10 @@ func (e *Engine) expireAll(late []*partition, now int64) {
 	wg.Wait()
 }
 
-// lockWithoutOverdue locks a partition. If the partition has large users, it does so
-// at an instant at which no session past its deadline stands in the login order: then
-// all sessions in the orders of a large user are alive.
-func (p *partition) lockWithoutOverdue(now int64) {
+// lockForLargeUsers locks a partition for a command that looks at the orders of large users.
+// If the partition has any, it first expires the sessions past their deadline, step by step.
+// So every session in those orders is alive while the caller holds the lock.
+func (p *partition) lockForLargeUsers(now int64) {
 	p.mu.Lock()
 	for len(p.sessions.large.of) > 0 && p.sessions.due(p.latest(now)) {
 		p.sessions.expire(p.advance(now))

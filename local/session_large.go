@@ -20,7 +20,7 @@ import (
 // orders (turns), by which a login finds the sessions to end without looking at the others.
 //
 // Invariant: a session of a large user stands in the further orders iff it stands in the
-// login order. lockWithoutOverdue makes all of those alive.
+// login order. lockForLargeUsers makes all of those alive.
 const (
 	maxSmall = 64
 
@@ -237,7 +237,7 @@ func (s *sessions) eachOverdue(user uint32, now int64, fn func(slot uint32)) {
 }
 
 // hasMore reports whether a user has more live sessions than a number. If the user is
-// large, the partition must have been locked by lockWithoutOverdue.
+// large, the partition must have been locked by lockForLargeUsers.
 func (s *sessions) hasMore(user uint32, than int, now int64) bool {
 	if l := s.large.of[user]; l != nil {
 		return int(l.all.positions.GetCardinality()) > than

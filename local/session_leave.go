@@ -14,7 +14,7 @@ func (e *Engine) Leave(_ context.Context, at time.Time, ref rollcall.Ref) (rollc
 		return rollcall.Session{}, err
 	}
 	p := e.home(ref)
-	p.lockWithoutOverdue(now)
+	p.lockForLargeUsers(now)
 	tx := p.newTx()
 	session, changed, err := p.leave(tx, ref, p.advance(now))
 	p.mu.Unlock()

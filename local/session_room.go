@@ -55,7 +55,7 @@ func (l *loginTx) keepLimit(r *room, limit int, scope limitScope, overflow rollc
 }
 
 // collectRoom collects the sessions of the login's user. Those of a large user stand in
-// orders already, and all of them are alive: see lockWithoutOverdue.
+// orders already, and all of them are alive: see lockForLargeUsers.
 func (l *loginTx) collectRoom() *room {
 	s := &l.p.sessions
 	r := &room{s: s, large: s.large.of[l.user], evicted: make(map[uint32]bool, len(l.in.Evict))}

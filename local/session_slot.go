@@ -135,7 +135,7 @@ func (s *sessions) unindex(set valueSet, id intern.ID, pos uint32) {
 // removeFromOrder takes a session out of the login order and the bitmaps. It may be called
 // again.
 func (s *sessions) removeFromOrder(slot uint32) {
-	if !s.killInOrder(slot) {
+	if !s.killLoginEntry(slot) {
 		return
 	}
 	pos := s.pos.Get(slot)

@@ -41,7 +41,7 @@ func (e *Engine) StartSession(ctx context.Context, at time.Time, in rollcall.Sta
 	// The second must see what the first stored.
 	unlock := e.retries.lock(in.Retry)
 	p := e.partitionOf(in.Session.User)
-	p.lockWithoutOverdue(now)
+	p.lockForLargeUsers(now)
 
 	// If the user is being erased, the login is a new user's: finish the erasure
 	// first, so that it takes nothing of the new one.
@@ -51,7 +51,7 @@ func (e *Engine) StartSession(ctx context.Context, at time.Time, in rollcall.Sta
 			unlock()
 			return rollcall.StartResult{}, err
 		}
-		p.lockWithoutOverdue(now)
+		p.lockForLargeUsers(now)
 	}
 
 	l := &loginTx{p: p, tx: p.newTx(), in: &in, now: p.advance(now)}
@@ -90,9 +90,10 @@ func (l *loginTx) run() (rollcall.StartResult, error) {
 		return out, err
 	}
 
-	// The user is back. This comes after the overdue events, which may have put the
-	// record there. A beat may have been first: then the flush that removes the record
-	// could be lost, and the login would stand beside it.
+	// The user is back: the note that they are gone goes (tabGone). This comes after the
+	// overdue events, which may have written it. It also goes if a beat has brought the
+	// user back already: the note is removed by the next flush then, which a crash could
+	// lose, and the login would stand beside the note.
 	if pr := &l.p.presence; pr.seen.Hidden(l.user) || pr.unrecorded.Contains(l.user) {
 		if err := l.tx.batch.Delete(goneKey(l.p.index, l.user), nil); err != nil {
 			return out, err

@@ -20,7 +20,7 @@ const (
 	tabBeat        = 'b' // partition, second → numbers last seen in it
 	tabSeen        = 'B' // partition, number>>12 → last seen of 4,096 numbers
 	tabForgot      = 'o' // partition, number → last seen that was forgotten
-	tabGone        = 'g' // partition, number → when the user is to be announced offline, if not yet
+	tabGone        = 'g' // partition, number → when to announce the user offline, "" if done. A user is gone iff the key is there
 	tabHeard       = 'H' // partition, number → last seen, not in a beat record yet
 	tabSilent      = 'L' // partition → users last seen before this second have been announced offline
 	tabQuiet       = 'l' // partition, second, sequence → numbers last seen in it who have been, too
@@ -41,7 +41,7 @@ const (
 	tabFigures     = 'S' // kind index or allKinds, day → figures of a past day
 	tabEvent       = 'e' // sequence → session event
 	tabPresEvent   = 'p' // sequence of the first → presence events
-	tabErasure     = 'E' // partition, last event that may name the user, all ones until the user is gone → unfinished erasure
+	tabErasure     = 'E' // partition, last event that may name the user, all ones until the user is removed → unfinished erasure
 	tabRetry       = 'y' // retry key → what was answered
 	tabRetryDue    = 'Y' // ms, retry key → ""
 	tabVisit       = 'v' // length of the name, name, s when the hour began → sketch

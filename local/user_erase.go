@@ -33,7 +33,7 @@ import (
 //  1. Note the erasure, and wait until that is durable (eraseNow).
 //  2. Remove the user from the lists of friends of others, list by list.
 //  3. Remove everything that is found by number, and change the note, in one batch
-//     (partition.erase). From here on the user is gone.
+//     (partition.erase). From here on the user is removed.
 //  4. Remove the ended sessions, in steps; take the name out of events, in steps.
 //  5. Free the number if a crash kept it, and remove the note.
 //
@@ -92,7 +92,7 @@ func decodeErasure(k, v []byte) (erasure, error) {
 	return x, nil
 }
 
-// finishErasure does steps 4 and 5. Nobody can cut it short, as the user is gone already.
+// finishErasure does steps 4 and 5. Nobody can cut it short, as the user has been removed already.
 // If it fails, the next tick tries again.
 func (e *Engine) finishErasure(x erasure) error {
 	e.closing.RLock()
@@ -107,7 +107,7 @@ func (e *Engine) finishErasure(x erasure) error {
 	return nil
 }
 
-// eraseTraces removes what is left of a user who is gone, and then the note.
+// eraseTraces removes what is left of a user who was removed, and then the note.
 func (e *Engine) eraseTraces(x erasure) error {
 	if err := e.eraseEnded(x); err != nil {
 		return err
@@ -310,7 +310,7 @@ func (p *partition) erase(tx *tx, now int64, user string, k rollcall.BanKey) (er
 		return x, err
 	}
 
-	// From here on the user is gone, and a login of the same id is another user's.
+	// From here on the user is removed, and a login of the same id is another user's.
 	if banned {
 		p.users.setBan(ban)
 	}

@@ -14,7 +14,7 @@ type erasures struct {
 	current atomic.Pointer[erasure] // the erasure whose user is being removed, or nil
 
 	unfinishedMu sync.Mutex // guards unfinished
-	unfinished   []erasure  // erasures whose user is gone, with something left to look for
+	unfinished   []erasure  // erasures whose user was removed, with something left to look for
 }
 
 // addUnfinished notes an erasure that has something left to do, and returns the error that
@@ -63,7 +63,7 @@ func (e *Engine) eraseNow(ctx context.Context, at time.Time, x erasure) (erasure
 }
 
 // setCurrent notes in memory whose user is being removed. From here on a login of that user
-// waits until the user is gone.
+// waits until the user is removed.
 func (e *Engine) setCurrent(x *erasure) {
 	p := e.parts[x.part]
 	p.mu.Lock()
@@ -107,7 +107,7 @@ func (e *Engine) removeUser(ctx context.Context, at time.Time) (erasure, error) 
 		return rest, tx.abort(err)
 	}
 
-	// The user is gone in memory, so what is left is done even if the disk fails now.
+	// The user is removed from memory, so what is left is done even if the disk fails now.
 	if err := tx.wait(); err != nil {
 		return rest, e.erasures.addUnfinished(rest, err)
 	}
@@ -127,7 +127,7 @@ func (e *Engine) removeCurrent(ctx context.Context, at time.Time) error {
 	return err
 }
 
-// finishCurrent returns once the user of the current erasure is gone. A login of that user
+// finishCurrent returns once the user of the current erasure is removed. A login of that user
 // calls it.
 func (e *Engine) finishCurrent(ctx context.Context, at time.Time) error {
 	e.erasures.mu.Lock()

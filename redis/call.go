@@ -161,10 +161,6 @@ func (e *Engine) withinTimeout(ctx context.Context, now int64, calls []call, lef
 	}
 }
 
-// inFlight is how many scripts that may each take some milliseconds are sent at once, as
-// the commands of all others wait for them.
-const inFlight = 4
-
 // one carries out one call.
 func (e *Engine) one(ctx context.Context, now int64, c call) (rueidis.RedisMessage, error) {
 	out, err := e.do(ctx, now, c)

@@ -149,7 +149,7 @@ func TestACommandWhoseAnswerIsLostAnswersAsTheFirstTime(t *testing.T) {
 			return nil, e.Import(ctx, now, []rollcall.UserSnapshot{{User: "moved", Name: "Moved"}})
 		}, nil},
 		{"a run of the archive", func() (any, error) {
-			err := e.Announce(ctx, now, rollcall.ArchiveRun{ID: 1})
+			err := e.RecordRun(ctx, now, rollcall.ArchiveRun{ID: 1})
 			return count(rollcall.ArchiveCompleted, "") + count(rollcall.ArchiveFailed, ""), err
 		}, 2},
 	} {

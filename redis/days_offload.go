@@ -334,17 +334,17 @@ func (e *Engine) Restore(ctx context.Context, all []rollcall.MonthMap) error {
 	return nil
 }
 
-// announcePart is the partition that has the events about no user.
-const announcePart = 0
+// runEventsPart is the partition that has the events about no user.
+const runEventsPart = 0
 
-// Announce implements [rollcall.Archival].
-func (e *Engine) Announce(ctx context.Context, now time.Time, run rollcall.ArchiveRun) error {
+// RecordRun implements [rollcall.Archival].
+func (e *Engine) RecordRun(ctx context.Context, now time.Time, run rollcall.ArchiveRun) error {
 	ev := run.Event(now)
 	completed := "0"
 	if ev.Type == rollcall.ArchiveCompleted {
 		completed = "1"
 	}
-	_, err := e.oneConfirmed(ctx, now.UnixMilli(), partCall(announcePart, &e.scripts.archiveAnnounce, completed, ev.Reason, ev.Actor))
+	_, err := e.oneConfirmed(ctx, now.UnixMilli(), partCall(runEventsPart, &e.scripts.archiveRecordRun, completed, ev.Reason, ev.Actor))
 	e.news.wake()
 	return err
 }

@@ -32,11 +32,11 @@ import (
 //
 // There are three ways to do steps 2 and 3:
 //
-//	login order, one index at most   list_page.lua and loginMerge. To a deep page nobody
-//	                                 walks: list_cut.go finds it by counting
-//	last sign of life                list_by_seen.lua and seenMerge (list_seen.go)
-//	anything else                    list_candidates.go: it gathers what meets the
-//	                                 conditions, and sorts it then
+//	login order, one index at most   list_page.lua and loginMerge. Nobody walks to a deep
+//	                                 page: list_cut.go finds it by counting
+//	newest seen first, no filter     list_by_seen.lua and seenMerge (list_seen.go)
+//	anything else (mustGather)       list_candidates.go: it gathers what meets the
+//	                                 conditions, and sorts that
 //
 // A cursor is a place in the order, so a page goes on behind a session that has ended. A
 // list changes nothing but to end what was due: if the server dies, nothing is left to do.
@@ -45,11 +45,15 @@ import (
 const (
 	maxCandidates = 100_000 // sessions that a filter without an index looks at
 	walkLimit     = 1000    // sessions that a page is walked to; to a deeper page they are counted
+
+	// endOfTime is later than any login, in ms. The score of a sorted set, a double, holds it
+	// exactly.
+	endOfTime = math.MaxInt64 >> 12
 )
 
 // List implements [rollcall.Sessions].
 func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery) (rollcall.Page[rollcall.Session], error) {
-	l := &listing{e: e, at: at, q: &q, low: 0, high: math.MaxInt64 >> 12}
+	l := &listing{e: e, at: at, q: &q, low: 0, high: endOfTime}
 	if !q.Filter.LoginAfter.IsZero() {
 		l.low = max(0, enginekit.CeilMilliseconds(q.Filter.LoginAfter))
 	}
@@ -57,11 +61,10 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 		l.high = max(0, enginekit.CeilMilliseconds(q.Filter.LoginBefore))
 	}
 	indexed := indexesOf(&q.Filter)
-	byLogin := q.Sort != rollcall.NewestSeen
 	switch {
-	case q.Filter.Users != nil || len(indexed) > 1 || l.needsRecords() || (len(indexed) == 1 && !byLogin) || (hasRange(&q.Filter) && !byLogin):
+	case l.mustGather(len(indexed)):
 		return l.answerGathered(ctx, indexed)
-	case byLogin:
+	case q.Sort != rollcall.NewestSeen:
 		l.order = "login"
 		if len(indexed) == 1 {
 			l.order = indexed[0]
@@ -85,6 +88,16 @@ func (l *listing) down() bool   { return l.q.Sort != rollcall.OldestLogin }
 func (l *listing) public() bool { return l.q.Viewer == rollcall.ViewerPublic }
 func (l *listing) limit() int   { return l.q.Page.Limit }
 func (l *listing) skip() int    { return max(0, l.q.Page.Number-1) * l.q.Page.Limit }
+
+// mustGather reports whether no index has the sessions in question in the order that is asked
+// for.
+func (l *listing) mustGather(indexes int) bool {
+	f := &l.q.Filter
+	if f.Users != nil || indexes > 1 || l.needsRecords() {
+		return true
+	}
+	return l.q.Sort == rollcall.NewestSeen && (indexes == 1 || hasRange(f))
+}
 
 // indexesOf returns the keys, within a partition, of the indexes a filter names.
 func indexesOf(f *rollcall.SessionFilter) []string {

@@ -51,7 +51,7 @@ type scripts struct {
 	figuresGet, figuresPut script
 
 	archiveReadMaps, archiveListDirty, archiveMarkDirty, archiveClearDirty, archiveOffload,
-	archiveRestore, archiveClearOffloaded, archiveHasDays, archiveAnnounce script
+	archiveRestore, archiveClearOffloaded, archiveHasDays, archiveRecordRun script
 
 	listPage, listIntersect, listBySeen script
 
@@ -131,7 +131,7 @@ func (s *scripts) named() map[string]*script {
 		"archive_restore":         &s.archiveRestore,
 		"archive_clear_offloaded": &s.archiveClearOffloaded,
 		"archive_has_days":        &s.archiveHasDays,
-		"archive_announce":        &s.archiveAnnounce,
+		"archive_record_run":      &s.archiveRecordRun,
 		"list_page":               &s.listPage,
 		"list_intersect":          &s.listIntersect,
 		"list_by_seen":            &s.listBySeen,
@@ -190,7 +190,7 @@ func needs(text string) []string {
 func (s *scripts) classify() {
 	for _, c := range []*script{
 		&s.sessionEnd, &s.sessionChange, &s.sessionLeave, &s.presenceClear, &s.userChange, &s.userUnban, &s.userNoteErasure, &s.userErase, &s.friendAdd, &s.friendSwap, &s.friendRemove, &s.friendRemoveAll,
-		&s.daysMark, &s.daysUnmark, &s.archiveMarkDirty, &s.archiveClearDirty, &s.archiveOffload, &s.archiveRestore, &s.archiveAnnounce, &s.transferEnter,
+		&s.daysMark, &s.daysUnmark, &s.archiveMarkDirty, &s.archiveClearDirty, &s.archiveOffload, &s.archiveRestore, &s.archiveRecordRun, &s.transferEnter,
 	} {
 		c.keeps = true
 	}

@@ -19,6 +19,10 @@ const maxNamed = 100
 const (
 	endStep = 16 // sessions that one script ends, so that none takes long
 	banStep = 32 // bans that one script sets
+
+	// endsAtOnce is how many such scripts are sent at once. Each may take some milliseconds,
+	// and all other commands wait for them.
+	endsAtOnce = 4
 )
 
 // partEnds is what a command ends in one partition.
@@ -58,7 +62,7 @@ func (e *Engine) End(ctx context.Context, at time.Time, c rollcall.EndCommand) (
 		calls = append(calls, e.endCalls(p, l, &c)...)
 	}
 	var errs error
-	for some := range slices.Chunk(calls, inFlight) {
+	for some := range slices.Chunk(calls, endsAtOnce) {
 		if err := e.runEnds(ctx, at.UnixMilli(), some, &res); err != nil {
 			errs = errors.Join(errs, err)
 			if ctx.Err() != nil {

@@ -18,7 +18,7 @@ import (
 // between any two. A login with the same id makes a new user, of whom nothing may go.
 //
 // The invariant: as long as anything of the user is left, a note of the erasure stands in
-// the user's partition. Until the user is gone, no login of the id succeeds.
+// the user's partition. Until the user is removed, no login of the id succeeds.
 //
 //	0 the note is written (user_note_erasure.lua)
 //	1 edges to the user go from the lists of others, then the user's own list goes
@@ -59,7 +59,7 @@ type erasure struct {
 	part         int
 	user         string
 	id           string
-	userGone     bool        // the user is gone: only events are left
+	userRemoved  bool        // the user has been removed: only events are left
 	untilNoMarks bool        // it is over for whoever asked when no mark is left either
 	enough       func() bool // says that somebody else is to go on; nil for nobody
 }
@@ -75,7 +75,7 @@ func (e *Engine) Erase(ctx context.Context, at time.Time, user string, key rollc
 			return err
 		}
 		x.untilNoMarks = true
-		if err := x.finish(ctx); err != nil || !x.userGone {
+		if err := x.finish(ctx); err != nil || !x.userRemoved {
 			return err
 		}
 		// What was there to join had the user gone already: it was another one's.
@@ -99,7 +99,7 @@ func (e *Engine) readErasure(now int64, user, note string) (*erasure, error) {
 	if len(note) < noteLen {
 		return nil, damaged("the note of an erasure")
 	}
-	return &erasure{e: e, now: now, part: e.partOf(user), user: user, id: note[:16], userGone: len(note) > noteLen}, nil
+	return &erasure{e: e, now: now, part: e.partOf(user), user: user, id: note[:16], userRemoved: len(note) > noteLen}, nil
 }
 
 // finish goes on with an erasure until it is over. Others may do so at the same time.
@@ -110,9 +110,9 @@ func (x *erasure) finish(ctx context.Context) error {
 	return x.redact(ctx)
 }
 
-// remove goes on with steps 1 and 2, until the user is gone.
+// remove goes on with steps 1 and 2, until the user is removed.
 func (x *erasure) remove(ctx context.Context) error {
-	if x.userGone {
+	if x.userRemoved {
 		return nil
 	}
 	defer x.e.news.wake()
@@ -124,7 +124,7 @@ func (x *erasure) remove(ctx context.Context) error {
 	return nil
 }
 
-// eraseAhead goes on with an erasure that a login has met, until the user is gone.
+// eraseAhead goes on with an erasure that a login has met, until the user is removed.
 func (e *Engine) eraseAhead(ctx context.Context, now int64, user string, reply []rueidis.RedisMessage) error {
 	if len(reply) != 1 {
 		return damaged("the answer to a login")

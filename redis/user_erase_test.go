@@ -285,7 +285,7 @@ func TestWhatAUserDoesWhileTheyAreErasedGoesWithThem(t *testing.T) {
 	}
 }
 
-// TestAnErasureOfANewUserIsNotThatOfTheOldOne has a server die when the user is gone, but
+// TestAnErasureOfANewUserIsNotThatOfTheOldOne has a server die when the user is removed, but
 // still in the events. The user comes back, and is erased too.
 func TestAnErasureOfANewUserIsNotThatOfTheOldOne(t *testing.T) {
 	t.Parallel()
@@ -298,7 +298,7 @@ func TestAnErasureOfANewUserIsNotThatOfTheOldOne(t *testing.T) {
 		note := r.do(t, "GET", "rc:{0}:erasure:"+user)
 		old, err := r.e.readErasure(r.clock.Now().UnixMilli(), user, note)
 		require.NoError(t, err)
-		if !old.userGone {
+		if !old.userRemoved {
 			require.NoError(t, r.e.Erase(ctx, r.clock.Now(), user, rollcall.BanKey{}))
 			continue
 		}

@@ -2,7 +2,7 @@
 -- Lists some of the users who have a user among their friends, while that one is
 -- being erased.
 --
--- returns  names; none if there are none, or the user is gone already
+-- returns  names; none if there are none, or the user is removed already
 -- costs    O(log n) for each
 
 local user = ARGV[2]

@@ -51,7 +51,7 @@ if retry ~= '' then
 end
 
 -- Refuse a user who is being erased, has ends to be written, or is banned. A longer note
--- is that of a user who is gone already: see user_erasure.lua.
+-- is that of a user who has been removed: see user_erasure.lua.
 do
   local note = call('GET', key('erasure:' .. user))
   if note and #note == 32 then return done({'erasing', note}) end

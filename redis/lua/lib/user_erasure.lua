@@ -2,7 +2,7 @@
 -- forgetErasure, keepErasing and stillErasing.
 --
 -- erasure:<user>  the note of an erasure: its id, 16 bytes, and the ban key of the
---                 user, 16 bytes. Once the user is gone also the place of the last
+--                 user, 16 bytes. Once the user is removed also the place of the last
 --                 event that may name them, and from which place of log and of pres
 --                 on events are still to be looked at, 8 bytes each
 -- erasing         these users, by when the upkeep goes on with them (ms)
