@@ -166,6 +166,40 @@ func TestEveryIdentifierThatTheDocsNameIsInTheCode(t *testing.T) {
 	}
 }
 
+// TestEachStepOfDevelopingNamesWhatItsFilesHave expects the identifiers of a step in the
+// files that the step names.
+func TestEachStepOfDevelopingNamesWhatItsFilesHave(t *testing.T) {
+	files := repository(t)
+	identifier := regexp.MustCompile(`^[A-Za-z_]\w*$`)
+	checked := 0
+	steps := regexp.MustCompile(`(?m)^\d+\. `).Split(section(t, read(t, "docs/developing.md"), "## How to add …"), -1)
+	for _, step := range steps {
+		step, _, _ = strings.Cut(step, "\n\n") // what follows the list is of no step
+		var code, unknown []string
+		for _, word := range words(step) {
+			switch {
+			case isPath(files, word):
+				for _, file := range files { // a path from the root of the repository
+					if ok, err := path.Match(word, file); err == nil && ok {
+						code = append(code, read(t, file))
+					}
+				}
+			case identifier.MatchString(word):
+				unknown = append(unknown, word)
+			}
+		}
+		if code == nil {
+			continue
+		}
+		for _, name := range unknown {
+			whole := regexp.MustCompile(`\b` + name + `\b`)
+			require.True(t, slices.ContainsFunc(code, whole.MatchString), "docs/developing.md: no file of this step has %s:\n%s", name, step)
+			checked++
+		}
+	}
+	require.Greater(t, checked, 25)
+}
+
 func TestEveryLinkOfTheDocsLeadsSomewhere(t *testing.T) {
 	files := repository(t)
 	for _, doc := range documents(files) {
@@ -276,7 +310,7 @@ func TestFormatsListsEveryTableOfTheStore(t *testing.T) {
 
 func TestTheGuideListsEverySetting(t *testing.T) {
 	documented := append(words(read(t, "docs/guide.md")), words(read(t, "docs/operations.md"))...)
-	for _, m := range regexp.MustCompile(`key:"([a-z._]+)"`).FindAllStringSubmatch(read(t, "cmd/rollcall/settings.go"), -1) {
+	for _, m := range regexp.MustCompile(`key:"([a-z._]+)"`).FindAllStringSubmatch(read(t, "cmd/rollcall/config_keys.go"), -1) {
 		require.True(t, slices.Contains(documented, m[1]), "neither docs/guide.md nor docs/operations.md names the setting %s", m[1])
 	}
 }
@@ -296,6 +330,83 @@ func TestEveryMetricThatTheDocsNameIsMeasured(t *testing.T) {
 				require.True(t, strings.Contains(code.String(), name) || strings.Contains(code.String(), short), "%s names the metric %s", doc, name)
 			}
 		}
+	}
+}
+
+// section returns what stands under a heading of a document, up to the next one of its
+// level or above.
+func section(t *testing.T, text, heading string) string {
+	t.Helper()
+	_, body, found := strings.Cut(text, "\n"+heading+"\n")
+	require.True(t, found, "there is no heading %q", heading)
+	level := strings.Index(heading, " ")
+	if end := regexp.MustCompile(`(?m)^#{1,` + strconv.Itoa(level) + `} `).FindStringIndex(body); end != nil {
+		body = body[:end[0]]
+	}
+	return body
+}
+
+// layers are the folders that the columns of "Where a feature is" stand for.
+var layers = map[string]string{
+	"httpapi": "httpapi/", "root": "", "local": "local/", "redis": "redis/", "Lua": "redis/lua/", "suite": "enginetest/",
+}
+
+// featureTable returns the patterns of files in the tables of "Where a feature is": paths,
+// of those in a layer's column, and names of the others, which say no folder.
+func featureTable(t *testing.T) (paths, others []string) {
+	t.Helper()
+	var columns []string // of the table at hand
+	for line := range strings.Lines(section(t, read(t, "docs/architecture.md"), "## Where a feature is")) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			columns = nil
+			continue
+		case columns == nil:
+			for _, cell := range cells {
+				columns = append(columns, strings.Trim(cell, " `"))
+			}
+			continue
+		}
+		for i, cell := range cells {
+			folder, isLayer := layers[columns[i]]
+			for _, word := range words(cell) {
+				switch {
+				case path.Ext(word) != ".go" && path.Ext(word) != ".lua":
+				case isLayer:
+					paths = append(paths, folder+word)
+				default:
+					others = append(others, word)
+				}
+			}
+		}
+	}
+	require.Greater(t, len(paths), 200)
+	return paths, others
+}
+
+// TestEveryFileStandsInItsColumnOfTheFeatureTable expects each file that a column of
+// "Where a feature is" names in that column's folder, and each file of the root, of the
+// scripts and of the suite in a row.
+func TestEveryFileStandsInItsColumnOfTheFeatureTable(t *testing.T) {
+	files := repository(t)
+	paths, others := featureTable(t)
+	matches := func(pattern, file string) bool {
+		ok, err := path.Match(pattern, file)
+		return err == nil && ok
+	}
+	for _, p := range paths {
+		require.True(t, slices.ContainsFunc(files, func(f string) bool { return matches(p, f) }),
+			"docs/architecture.md: there is no %s: write its new name, or put it into another column", p)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") || path.Base(file) == "doc.go" || (path.Ext(file) != ".go" && path.Ext(file) != ".lua") ||
+			!slices.Contains([]string{".", "redis/lua", "redis/lua/lib", "enginetest"}, path.Dir(file)) {
+			continue
+		}
+		named := slices.ContainsFunc(paths, func(p string) bool { return matches(p, file) }) ||
+			slices.ContainsFunc(others, func(p string) bool { return matches(path.Base(p), path.Base(file)) })
+		require.True(t, named, "docs/architecture.md has no place for %s: add it to a row of \"Where a feature is\"", file)
 	}
 }
 
