@@ -346,8 +346,8 @@ func section(t *testing.T, text, heading string) string {
 	return body
 }
 
-// layers are the folders that the columns of "Where a feature is" stand for.
-var layers = map[string]string{
+// columnFolders are the folders that the columns of "Where a feature is" stand for.
+var columnFolders = map[string]string{
 	"httpapi": "httpapi/", "root": "", "local": "local/", "redis": "redis/", "Lua": "redis/lua/", "suite": "enginetest/",
 }
 
@@ -369,7 +369,7 @@ func featureTable(t *testing.T) (paths, others []string) {
 			continue
 		}
 		for i, cell := range cells {
-			folder, isLayer := layers[columns[i]]
+			folder, isLayer := columnFolders[columns[i]]
 			for _, word := range words(cell) {
 				switch {
 				case path.Ext(word) != ".go" && path.Ext(word) != ".lua":

@@ -99,7 +99,7 @@ func TestTheLogKeepsToItself(t *testing.T) {
 	require.NoError(t, writeOffloadLog(t, l, []string{"b"}).commit(), "a second one of the same run")
 	f := writeOffloadLog(t, l, []string{"c"})
 	require.ErrorContains(t, f.add("b", 1), "out of order")
-	require.NoError(t, l.sweep())
+	require.NoError(t, l.removeHalves())
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)

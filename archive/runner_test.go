@@ -254,7 +254,7 @@ func TestOvertakenBeforeEachStep(t *testing.T) {
 			}).Run(t.Context())
 			require.GreaterOrEqual(t, at, n, "the run has that step")
 			when := fmt.Sprintf("overtaken before step %d, %s", n, taken)
-			if taken != "acquire" && taken != "release" && taken != "announce" {
+			if taken != "acquire" && taken != "release" && taken != "record run" {
 				require.ErrorIs(t, err, ErrLeaseLost, when)
 			}
 			w.requireWhole(when)

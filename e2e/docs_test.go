@@ -66,7 +66,7 @@ func newReader(t *testing.T) *reader {
 	require.NoError(t, os.Symlink(r.binary, filepath.Join(tools, "rollcall")))
 	shell := exec.CommandContext(t.Context(), "bash", "--norc")
 	shell.Dir = r.dir
-	shell.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "ROLLCALL_REDIS_PREFIX=docs:"+filepath.Base(t.Name()))
+	shell.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "ROLLCALL_REDIS_PREFIX=docs:"+strings.ReplaceAll(t.Name(), "/", "."))
 	stdin, err := shell.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := shell.StdoutPipe()
@@ -347,15 +347,17 @@ func TestEveryCommandOfTheDocsDoesWhatTheySay(t *testing.T) {
 	t.Parallel()
 	documents, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
+	examples, err := filepath.Glob("../examples/*/README.md")
+	require.NoError(t, err)
 	ran := 0
-	for _, name := range append(documents, "../README.md", "../CONTRIBUTING.md") {
+	for _, name := range append(append(documents, examples...), "../README.md", "../CONTRIBUTING.md") {
 		text, err := os.ReadFile(name) //nolint:gosec // our own files
 		require.NoError(t, err)
 		commands := shownIn(string(text))
 		if len(commands) == 0 {
 			continue
 		}
-		t.Run(filepath.Base(name), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(name, "../"), func(t *testing.T) {
 			r := newReader(t)
 			for _, s := range commands {
 				began := time.Now()
