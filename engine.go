@@ -108,6 +108,14 @@ type Settings struct {
 	OwnClock bool
 }
 
+// Zone returns the time zone of civil days and hours.
+func (s *Settings) Zone() *time.Location {
+	if s.Location == nil {
+		return time.UTC
+	}
+	return s.Location
+}
+
 // StartSession is a login, checked and ready to be stored. ID, LoginAt, SeenAt,
 // ExpiresAt and EndsAt of Session are the engine's to fill in.
 type StartSession struct {

@@ -236,7 +236,7 @@ func (e *Engine) firstOpenDay() int32 {
 		now = max(now, p.clock)
 		p.mu.RUnlock()
 	}
-	today := int32(rollcall.DayOf(enginekit.TimeOf(now), e.zone()))
+	today := int32(rollcall.DayOf(enginekit.TimeOf(now), e.settings.Zone()))
 	for {
 		old := e.figureCache.firstOpenDay.Load()
 		if old >= today || e.figureCache.firstOpenDay.CompareAndSwap(old, today) {

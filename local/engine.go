@@ -239,14 +239,6 @@ func (e *Engine) writable() error {
 	return e.store.writable()
 }
 
-// zone returns the time zone of civil days.
-func (e *Engine) zone() *time.Location {
-	if e.settings.Location == nil {
-		return time.UTC
-	}
-	return e.settings.Location
-}
-
 // enterWrite begins every command that changes something.
 func (e *Engine) enterWrite(now time.Time) (int64, error) {
 	ms, err := e.enter(now)

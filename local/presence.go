@@ -313,7 +313,7 @@ func (e *Engine) Clear(ctx context.Context, at, before time.Time) (int, error) {
 	line := secOf(before.UnixMilli()) // in whole seconds, as windows are
 	n, all, err := e.newClearRun(line).run(now, func() bool { return ctx.Err() != nil })
 	if err == nil && !all {
-		err = &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: ctx.Err()}
+		err = enginekit.CutShort(ctx.Err())
 	}
 	return n, err
 }

@@ -2,10 +2,10 @@ package local
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // stepCheck is what a step has been found to bring.
@@ -41,14 +41,14 @@ func (m *importRun) refuse() error {
 func (m *importRun) refuseSnapshot(d *rollcall.UserSnapshot, c *stepCheck) error {
 	if d.User != "" && !d.IsEmpty() {
 		if c.users[d.User] || m.eng.partitionOf(d.User).knowsUser(d, m.now) {
-			return conflict(d.User, "something is known of them already")
+			return enginekit.KnownUser(d.User)
 		}
 		c.users[d.User] = true
 	}
 	for i := range d.Sessions {
 		s := &d.Sessions[i]
 		if c.ids[s.ID] || c.tokens[s.Token] {
-			return conflict(d.User, "another user has their session "+s.ID.String())
+			return enginekit.ImportConflict(d.User, "another user has their session "+s.ID.String())
 		}
 		c.ids[s.ID], c.tokens[s.Token] = true, true
 		w := m.shares[m.eng.partitionOf(d.User).index]
@@ -60,14 +60,10 @@ func (m *importRun) refuseSnapshot(d *rollcall.UserSnapshot, c *stepCheck) error
 	for i := range d.Ended {
 		id := d.Ended[i].ID
 		if _, live := m.eng.home(rollcall.Ref{ID: id}).sessions.find(rollcall.Ref{ID: id}); live || c.ids[id] {
-			return conflict(d.User, "their session "+id.String()+" ended elsewhere and is live here")
+			return enginekit.ImportConflict(d.User, "their session "+id.String()+" ended elsewhere and is live here")
 		}
 	}
 	return nil
-}
-
-func conflict(user, why string) error {
-	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("%q: %s", user, why)}
 }
 
 // knowsUser reports whether anything is known here of the user of a snapshot. Ended sessions do not
@@ -87,7 +83,7 @@ func (p *partition) refuse(s *rollcall.SessionSnapshot) error {
 	same := func(slot uint32) bool { return p.sessions.token.Get(slot) == token }
 	_, known := p.sessions.find(rollcall.Ref{ID: s.ID})
 	if _, taken := p.sessions.byToken.find(tokenBits(token), same); known || taken {
-		return conflict(s.User, "their session "+s.ID.String()+" is known")
+		return enginekit.ImportConflict(s.User, "their session "+s.ID.String()+" is known")
 	}
 	return nil
 }
@@ -105,7 +101,7 @@ func (w *importShare) refuseEnded() error {
 	}
 	i, found, err := w.p.eng.store.anyOf(newKey(tabEnded, 2).u8(w.p.index), keys)
 	if found {
-		err = conflict(w.checked[i].User, "their session "+w.checked[i].ID.String()+" has ended here")
+		err = enginekit.ImportConflict(w.checked[i].User, "their session "+w.checked[i].ID.String()+" has ended here")
 	}
 	return err
 }

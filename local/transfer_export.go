@@ -105,7 +105,7 @@ func (x *exportRun) run(ctx context.Context, visit func(rollcall.UserSnapshot) e
 func (x *exportRun) locked(ctx context.Context, step func()) error {
 	for {
 		if err := ctx.Err(); err != nil {
-			return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
+			return enginekit.CutShort(err)
 		}
 		if err := x.takeChanges(ctx); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 	"github.com/rollcall/rollcall/internal/journal"
 )
 
@@ -48,7 +49,7 @@ func (e *Engine) Import(ctx context.Context, at time.Time, snapshots []rollcall.
 	}
 	for len(snapshots) > 0 {
 		if err := ctx.Err(); err != nil {
-			return &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "cut short", Err: err}
+			return enginekit.CutShort(err)
 		}
 		n := stepOf(snapshots)
 		if err := e.importStep(now, snapshots[:n]); err != nil {

@@ -108,7 +108,7 @@ func (e *Engine) addCached(ctx context.Context, q *rollcall.SeriesQuery, out []r
 			out[i] = rollcall.DayFigures{Day: out[i].Day}
 		}
 	}
-	return kept, rollcall.DayOf(enginekit.TimeOrZero(latest), e.zone()), nil
+	return kept, rollcall.DayOf(enginekit.TimeOrZero(latest), e.settings.Zone()), nil
 }
 
 // cachedFrom returns a function that tells whether the figures of a day are cached and

@@ -177,7 +177,7 @@ type engineDays struct{ e *Engine }
 var _ enginekit.Days = engineDays{}
 
 // Zone implements [enginekit.Days].
-func (d engineDays) Zone() *time.Location { return d.e.zone() }
+func (d engineDays) Zone() *time.Location { return d.e.settings.Zone() }
 
 // LastDay implements [enginekit.Days].
 func (d engineDays) LastDay(ctx context.Context, kind string) (rollcall.Day, bool, error) {

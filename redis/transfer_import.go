@@ -2,12 +2,12 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // Import implements [rollcall.Transfer]. Several small snapshots of a partition go in one
@@ -75,7 +75,7 @@ func (e *Engine) runImports(ctx context.Context, now int64, calls ...call) error
 			return damaged("the answer to an import")
 		}
 		if len(refused) > 0 {
-			return errKnownUser(refused[0])
+			return enginekit.KnownUser(refused[0]) // reverse edges of the snapshot are pruned later
 		}
 	}
 	return nil
@@ -106,12 +106,6 @@ func (e *Engine) importLarge(ctx context.Context, now int64, x *partImport) erro
 		}
 	}
 	return nil
-}
-
-// errKnownUser says that a user is known already. Reverse edges that were written for the
-// snapshot are pruned later.
-func errKnownUser(user string) error {
-	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("something is known of %q already: import into an engine that is empty", user)}
 }
 
 // addReverseEdgesOf writes the reverse edges of all friends, before any edge is entered.

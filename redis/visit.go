@@ -47,7 +47,7 @@ const visitStep = 2000
 // addVisitors adds visitors of a name. It returns false if the name is unknown: the caller has
 // to enter it first.
 func (e *Engine) addVisitors(ctx context.Context, at time.Time, name string, visitors []string, entered bool) (bool, error) {
-	hour, end := rollcall.HourOf(at, e.zone())
+	hour, end := rollcall.HourOf(at, e.settings.Zone())
 	head := []string{name, strconv.FormatInt(hour.Unix(), 10), strconv.FormatInt(end.UnixMilli(), 10), flag(entered)}
 	for some := range slices.Chunk(visitors, visitStep) {
 		msg, err := e.one(ctx, at.UnixMilli(), partCall(e.partOf(name), &e.scripts.visitAdd, slices.Concat(head, some)...))
@@ -59,13 +59,6 @@ func (e *Engine) addVisitors(ctx context.Context, at time.Time, name string, vis
 		}
 	}
 	return true, nil
-}
-
-func (e *Engine) zone() *time.Location {
-	if e.settings.Location == nil {
-		return time.UTC
-	}
-	return e.settings.Location
 }
 
 // addName enters a name in rc:names; false if there are too many.
@@ -92,10 +85,10 @@ func (e *Engine) forgetNames(ctx context.Context, names []string) error {
 // Visitors implements [rollcall.Visits].
 func (e *Engine) Visitors(ctx context.Context, q rollcall.VisitQuery) (rollcall.VisitFigures, error) {
 	out := rollcall.VisitFigures{StandardError: rollcall.VisitStandardError}
-	parts := q.Parts(e.zone())
+	parts := q.Parts(e.settings.Zone())
 	groups := make([][]string, len(parts))
 	i := 0
-	for _, hour := range q.Hours(e.zone()) {
+	for _, hour := range q.Hours(e.settings.Zone()) {
 		for i+1 < len(parts) && !hour.Before(parts[i+1]) {
 			i++
 		}

@@ -1,6 +1,7 @@
 package enginekit
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/rollcall/rollcall"
@@ -22,4 +23,14 @@ func (s *State) Err() error {
 	default:
 		return nil
 	}
+}
+
+// ImportConflict refuses a snapshot of a user that contradicts what an engine knows.
+func ImportConflict(user, why string) error {
+	return &rollcall.Error{Code: rollcall.CodeConflict, Field: "user", Detail: fmt.Sprintf("%q: %s", user, why)}
+}
+
+// KnownUser refuses a snapshot of a user of whom an engine knows something.
+func KnownUser(user string) error {
+	return ImportConflict(user, "something is known of them already: import into an engine that is empty")
 }
