@@ -34,7 +34,7 @@ type layer struct {
 // layers is the direction in which imports run. A package in no layer has no
 // place yet, and is reported.
 func layers() []layer {
-	doors := []string{"client", "history", "httpapi", "middleware", "replay", "transfer", "udpbeat"}
+	doors := []string{"client", "history", "httpapi", "loadgen", "middleware", "replay", "transfer", "udpbeat"}
 	engines := []string{"local", "redis"}
 	all := slices.Concat(doors, engines, []string{"archive", ".", "internal"})
 
@@ -219,6 +219,7 @@ func verdicts() []verdict {
 		{from: "client", to: below(".")},
 		{from: "client", to: below("httpapi"), rule: "never an engine, the archive or each other"},
 		{from: "cmd/rollcall", to: below("client")},
+		{from: "loadgen", to: below("udpbeat"), rule: "never an engine, the archive or each other"},
 		{from: "history", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "transfer", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "replay", to: below("local"), rule: "never an engine, the archive or each other"},

@@ -24,7 +24,7 @@ func TestClientScripts(t *testing.T) {
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"server": startServer, "golden": compareGolden},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"server": startServer, "golden": compareGolden, "form": compareForm},
 	})
 }
 
@@ -82,6 +82,34 @@ func compareGolden(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for line := range strings.SplitSeq(got, "\n") {
 		if len([]rune(line)) > 80 && !strings.HasPrefix(line, "{") {
+			ts.Fatalf("wider than 80 columns: %s", line)
+		}
+	}
+}
+
+// compareForm compares what was written with a file, whatever the numbers in it and
+// however wide its columns are: form stdout|stderr FILE.
+func compareForm(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: form stdout|stderr FILE")
+	}
+	text := ts.ReadFile(args[0])
+	lines := strings.Split(regexp.MustCompile(`\d[\d.,]*(µs|ms|s\b)?`).ReplaceAllString(text, "N"), "\n")
+	for i, line := range lines {
+		fields := strings.Fields(line)
+		for k, field := range fields {
+			if field == "-" { // there was nothing to measure
+				fields[k] = "N"
+			}
+		}
+		lines[i] = strings.Join(fields, " ")
+	}
+	got := strings.Join(lines, "\n")
+	if want := ts.ReadFile(args[1]); got != want {
+		ts.Fatalf("%s is not as %s:\n%s", args[0], args[1], got)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if len([]rune(line)) > 80 {
 			ts.Fatalf("wider than 80 columns: %s", line)
 		}
 	}

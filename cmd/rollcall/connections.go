@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	queue "container/list"
 	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -13,7 +16,9 @@ import (
 // write its data. So connections are counted, and their number stays below that
 // of descriptors. When there is no room, those that ask for nothing make room:
 // the one idle for longest, then the one that has been sending its first header
-// for longest. Only if all are at work a newcomer is told to come again later.
+// for longest. Only if all are at work a newcomer is told to come again later. Who
+// was cut off while it sent its first header is told the same: when all clients come
+// back at once, it may have sent it long ago, and only waited for its turn.
 const (
 	// maxConnections is the most there may be; beyond it memory would be what
 	// runs out.
@@ -24,6 +29,13 @@ const (
 	freshTime = time.Second
 	// storeDescriptors are left to the store, the archive and the rest.
 	storeDescriptors = 1_500
+	// maxTurning is how many newcomers without room may be heard at a time, each for
+	// turningTime. Further ones are told at once, which not every client understands.
+	maxTurning  = 128
+	turningTime = 500 * time.Millisecond
+	// mostRetryAfter bounds the seconds after which they are told to come again. The
+	// times differ, so that not all come at once again.
+	mostRetryAfter = 4
 )
 
 // connectionLimit returns how many connections the limit of descriptors leaves
@@ -45,6 +57,9 @@ type connections struct {
 	open  map[*connection]struct{}
 	fresh *queue.List // no request yet, oldest first
 	idle  *queue.List // between two requests, longest first
+
+	turning  chan struct{} // holds one for each that is being turned away
+	turnings sync.WaitGroup
 }
 
 // connection is one that counts until it is closed.
@@ -54,10 +69,18 @@ type connection struct {
 	since   time.Time // when it was accepted
 	waiting *queue.Element
 	in      *queue.List // of those two the one it waits in; nil while it is at work
+	begun   bool        // it has made a request
 }
 
 func limitConnections(l net.Listener, limit int) *connections {
-	return &connections{Listener: l, limit: limit, open: map[*connection]struct{}{}, fresh: queue.New(), idle: queue.New()}
+	return &connections{Listener: l, limit: limit, open: map[*connection]struct{}{}, fresh: queue.New(), idle: queue.New(), turning: make(chan struct{}, maxTurning)}
+}
+
+// Close implements net.Listener.
+func (l *connections) Close() error {
+	err := l.Listener.Close()
+	l.turnings.Wait()
+	return err
 }
 
 // Accept implements net.Listener.
@@ -69,13 +92,17 @@ func (l *connections) Accept() (net.Conn, error) {
 		}
 		c := &connection{Conn: raw, home: l, since: time.Now()}
 		victim, ok := l.admit(c)
-		if victim != nil {
+		switch {
+		case victim == nil:
+		case victim.begun:
 			_ = victim.Close() // it was asking for nothing
+		default:
+			tellLater(victim) // what it asked may lie unread
 		}
 		if ok {
 			return c, nil
 		}
-		turnAway(raw)
+		l.turnAway(raw)
 	}
 }
 
@@ -153,6 +180,7 @@ func (l *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateActive:
+		c.begun = true
 		c.wait(nil)
 	case http.StateIdle:
 		c.wait(l.idle)
@@ -160,11 +188,43 @@ func (l *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// turnAway answers a connection that there is no room for, without waiting for
-// what it has to say.
-func turnAway(raw net.Conn) {
-	const answer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-	_ = raw.SetDeadline(time.Now().Add(10 * time.Millisecond)) // a fresh socket takes it at once
-	_, _ = raw.Write([]byte(answer))
-	_ = raw.Close()
+// turnAway tells a newcomer that there is no room. A client that is answered before
+// it has asked may take that for a fault of the connection, so its request is read
+// first, for a short time and of a few clients at a time.
+func (l *connections) turnAway(raw net.Conn) {
+	select {
+	case l.turning <- struct{}{}:
+	default:
+		tellLater(raw)
+		return
+	}
+	l.turnings.Go(func() {
+		defer func() { <-l.turning }()
+		hear(raw)
+		tellLater(raw)
+	})
+}
+
+// hear reads the header of a request, as far as it comes within turningTime.
+func hear(raw net.Conn) {
+	_ = raw.SetReadDeadline(time.Now().Add(turningTime)) // a connection that is broken is heard no more
+	head := make([]byte, 0, 4<<10)
+	for len(head) < cap(head) && !bytes.Contains(head, []byte("\r\n\r\n")) {
+		n, err := raw.Read(head[len(head):cap(head)])
+		if head = head[:len(head)+n]; err != nil || head[0] == tlsHandshake {
+			return
+		}
+	}
+}
+
+// tlsHandshake is the first byte of a TLS connection, on which HTTP is no answer.
+const tlsHandshake = 0x16
+
+// tellLater answers that there is no room, and closes the connection. It does not wait
+// for the client.
+func tellLater(conn net.Conn) {
+	const answer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: %d\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Millisecond))   // a fresh socket takes it at once
+	_, _ = fmt.Fprintf(conn, answer, 1+rand.IntN(mostRetryAfter)) //nolint:gosec // to spread clients, no secret
+	_ = conn.Close()
 }

@@ -46,6 +46,7 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault, or repair it."`
 	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`
 	Config  configCmd  `cmd:"" help:"Show or check the configuration."`
+	Bench   benchCmd   `cmd:"" help:"Put a server, or the library, under load and measure it."`
 	Version versionCmd `cmd:"" help:"Show the version."`
 
 	Online     onlineCmd     `cmd:"" group:"client" help:"Who is online."`
