@@ -171,6 +171,8 @@ func (r *reader) carryOut(command string) (printed string, status int) {
 		return r.serve(ownPorts), 0
 	case words[0] == "rollcall" && slices.Contains(asking(), words[1]):
 		return r.ask(command, words[1])
+	case words[0] == "rollcall" && words[1] == "bench":
+		return r.load(command)
 	case words[0] == "rollcall":
 		r.stop()
 		r.prepare(words)
@@ -221,6 +223,23 @@ func (r *reader) ask(command, verb string) (printed string, status int) {
 		status = 0
 	}
 	return printed, status
+}
+
+// load runs a load for a moment. One of a listener that is not there only has its
+// flags looked at.
+func (r *reader) load(command string) (printed string, status int) {
+	r.t.Helper()
+	switch {
+	case strings.Contains(command, "--target udp"):
+		return r.shell(command + " --help")
+	case strings.Contains(command, "--clean"):
+		return r.ask(command+" --yes", "bench")
+	}
+	command += " --duration 500ms --warm-up 0 --users 50 --sessions 10 --connections 4"
+	if strings.Contains(command, "--target http") {
+		return r.ask(command, "bench")
+	}
+	return r.shell(command)
 }
 
 // prepare makes what an example takes for granted.
