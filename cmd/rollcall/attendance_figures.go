@@ -15,6 +15,14 @@ type attendanceSeriesCmd struct {
 	JSON bool   `help:"As JSON, a line for each day."`
 }
 
+type activeJSON struct {
+	Day   rollcall.Day `json:"day"`
+	DAU   int          `json:"dau"`
+	WAU   int          `json:"wau"`
+	MAU   int          `json:"mau"`
+	Stale bool         `json:"stale,omitempty"`
+}
+
 // Run shows the active users of each day: of the last 14 unless said otherwise.
 func (c *attendanceSeriesCmd) Run(a *app) error {
 	return c.over(a, lastDays/2, func(asked *client.Client, d rollcall.DayRange) error {
@@ -25,14 +33,7 @@ func (c *attendanceSeriesCmd) Run(a *app) error {
 		out := newTable("day", "dau", "wau", "mau", "dau/mau")
 		out.right = 1
 		for _, f := range found {
-			value := struct {
-				Day   rollcall.Day `json:"day"`
-				DAU   int          `json:"dau"`
-				WAU   int          `json:"wau"`
-				MAU   int          `json:"mau"`
-				Stale bool         `json:"stale,omitempty"`
-			}(f)
-			out.add(value, f.Day.String(), fmt.Sprint(f.DAU), fmt.Sprint(f.WAU), fmt.Sprint(f.MAU), shareOf(f.DAU, f.MAU))
+			out.add(activeJSON(f), f.Day.String(), fmt.Sprint(f.DAU), fmt.Sprint(f.WAU), fmt.Sprint(f.MAU), shareOf(f.DAU, f.MAU))
 			if f.Stale {
 				out.foot = "The archive does not answer: days whose marks have changed are as they were before."
 			}

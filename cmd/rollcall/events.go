@@ -124,14 +124,18 @@ func (c *eventsCmd) follow(a *app, asked *client.Client, after rollcall.EventID,
 	}
 }
 
+func eventJSONOf(e rollcall.Event) eventJSON {
+	out := eventJSON{ID: e.ID, Type: e.Type, At: e.At, User: e.User, Cause: e.Cause, Reason: e.Reason, Actor: e.Actor}
+	if !e.Session.IsZero() {
+		out.Session = e.Session.String()
+	}
+	return out
+}
+
 // write writes an event as a line.
 func (c *eventsCmd) write(w io.Writer, e rollcall.Event) error {
 	if c.JSON {
-		out := eventJSON{ID: e.ID, Type: e.Type, At: e.At, User: e.User, Cause: e.Cause, Reason: e.Reason, Actor: e.Actor}
-		if !e.Session.IsZero() {
-			out.Session = e.Session.String()
-		}
-		return printJSON(w, out)
+		return printJSON(w, eventJSONOf(e))
 	}
 	line := fmt.Sprintf("%s  %-15s  %s", e.At.Local().Format(time.DateTime), e.Type, printable(e.User))
 	if e.Cause != "" {

@@ -83,15 +83,18 @@ func (c *kickCmd) Run(a *app) error {
 }
 
 func (c *kickCmd) outcome(n int) string {
-	what := counted(int64(n), "session")
-	switch {
-	case c.DryRun:
-		return what + " would be ended."
-	case n == 0:
-		return "No session was ended: there was none."
-	default:
-		return what + " ended."
+	if c.DryRun {
+		return counted(int64(n), "session") + " would be ended."
 	}
+	return sessionsEnded(n)
+}
+
+// sessionsEnded says how many sessions a kick has ended.
+func sessionsEnded(n int) string {
+	if n == 0 {
+		return "No session was ended: there was none."
+	}
+	return counted(int64(n), "session") + " ended."
 }
 
 // kick reads what is to be ended.

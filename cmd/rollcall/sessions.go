@@ -25,8 +25,13 @@ type conditions struct {
 	SeenWithin  string            `placeholder:"5m" help:"Seen at most so long ago."`
 }
 
-// filter reads the conditions.
+// filter reads the conditions, as they were given by flags.
 func (c *conditions) filter(now time.Time) (rollcall.SessionFilter, error) {
+	return c.read(now, func(name string) string { return "--" + name })
+}
+
+// read reads the conditions; named is how their names were written.
+func (c *conditions) read(now time.Time, named func(string) string) (rollcall.SessionFilter, error) {
 	f := rollcall.SessionFilter{Users: c.User, Kind: c.Kind, App: c.App, Device: c.Device, Name: c.Name}
 	if len(c.Attr) > 0 {
 		f.Attrs = c.Attr
@@ -34,13 +39,13 @@ func (c *conditions) filter(now time.Time) (rollcall.SessionFilter, error) {
 	if c.IP != "" {
 		var err error
 		if f.IP, err = prefixOf(c.IP); err != nil {
-			return f, usageError{fmt.Errorf("--ip: must be an address or a network such as 10.0.0.0/8, is %.60q", c.IP)}
+			return f, usageError{fmt.Errorf("%s: must be an address or a network such as 10.0.0.0/8, is %.60q", named("ip"), c.IP)}
 		}
 	}
 	var errs [3]error
-	f.LoginAfter, errs[0] = instantFlag("--login-after", c.LoginAfter, now)
-	f.LoginBefore, errs[1] = instantFlag("--login-before", c.LoginBefore, now)
-	f.SeenWithin, errs[2] = durationFlag("--seen-within", c.SeenWithin)
+	f.LoginAfter, errs[0] = instantFlag(named("login-after"), c.LoginAfter, now)
+	f.LoginBefore, errs[1] = instantFlag(named("login-before"), c.LoginBefore, now)
+	f.SeenWithin, errs[2] = durationFlag(named("seen-within"), c.SeenWithin)
 	return f, errors.Join(errs[:]...)
 }
 

@@ -35,6 +35,14 @@ type visitCountJSON struct {
 	Visitors int       `json:"visitors"`
 }
 
+func visitorsJSONOf(name string, found rollcall.VisitFigures) visitorsJSON {
+	out := visitorsJSON{name, found.Total, found.StandardError, []visitCountJSON{}}
+	for _, n := range found.Items {
+		out.Items = append(out.Items, visitCountJSON(n))
+	}
+	return out
+}
+
 // Run estimates visitors by day, or by hour of the last day of the range.
 func (c *visitsCountCmd) Run(a *app) error {
 	return c.ask(a, func(asked *client.Client) error {
@@ -56,11 +64,10 @@ func (c *visitsCountCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		asJSON := visitorsJSON{c.Name, found.Total, found.StandardError, []visitCountJSON{}}
+		asJSON := visitorsJSONOf(c.Name, found)
 		out := newTable(c.By, "visitors")
 		out.right = 1
 		for _, n := range found.Items {
-			asJSON.Items = append(asJSON.Items, visitCountJSON(n))
 			out.add(nil, n.Start.In(server.Timezone).Format(form), fmt.Sprint(n.Visitors))
 		}
 		if c.JSON {
