@@ -320,12 +320,13 @@ type Transfer interface {
 type Events interface {
 	// EventsAfter returns up to limit events that follow after, oldest first, and
 	// none if there are none; it may return fewer than there are. after is an id,
-	// or "" for the beginning of what is kept. Events of one user come in the order
-	// they happened. After a restart or a resume the last 5 s may come again; ids
-	// tell repeats apart. The ids of one answer ascend as text, and an answer that
-	// holds an id holds all events that have smaller ids, that had been told to
-	// anybody on this server before it was asked for, and that earlier answers did
-	// not hold. ErrEventsGone if after is older than what is kept or of another store.
+	// or "" for the beginning of what is kept. The log has one order, on all
+	// servers and across restarts: its ids ascend as text, and the events of one
+	// user come in the order they happened. Once an event was told to anybody, or
+	// was the last event, none comes into the log before it. So a reader who goes
+	// on behind the last event of an answer, on any server, misses none and gets
+	// none twice. ErrEventsGone if after is older than what is kept or of another
+	// store, or if the store has lost the event.
 	EventsAfter(ctx context.Context, after EventID, limit int, viewer Viewer) ([]Event, error)
 	// Tail is EventsAfter, but waits for an event if there is none yet, until ctx
 	// ends.

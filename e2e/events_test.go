@@ -33,6 +33,10 @@ func TestReadersThatAreKilledMissNothing(t *testing.T) {
 		t.Parallel()
 		missNothing(newWatched(t, binary, sharedRedis(t), 1))
 	})
+	t.Run("three servers on a Redis", func(t *testing.T) {
+		t.Parallel()
+		missNothing(newWatched(t, binary, sharedRedis(t), 3))
+	})
 }
 
 // watched are servers that readers watch. Those that are killed are started again.
@@ -214,8 +218,8 @@ func missNothing(w *watched) {
 	for round := range testbudget.Rounds(w.t, budget) {
 		readers.Go(func() { events.sit(time.Duration(1+events.rng.IntN(60)) * time.Millisecond) })
 		readers.Go(func() { list.sit(time.Duration(1+list.rng.IntN(60)) * time.Millisecond) })
-		if round == 5 || round == 10 {
-			w.replace(len(w.servers) - 1)
+		if round%6 == 5 {
+			w.replace(round / 6 % len(w.servers))
 		}
 		readers.Wait()
 	}

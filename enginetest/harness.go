@@ -124,10 +124,9 @@ type harness struct {
 	clock   *rollcall.ManualClock
 	engine  rollcall.Engine
 	roll    *rollcall.Roll
-	marks   int                                            // sentinels drawn by events
-	turn    int                                            // of what is asked by turns
-	asked   int                                            // how often everything was asked
-	passed  map[rollcall.EventID]map[rollcall.EventID]bool // of positions taken, the events up to there
+	marks   int // sentinels drawn by events
+	turn    int // of what is asked by turns
+	asked   int // how often everything was asked
 }
 
 // start is when every case begins: a Wednesday noon, so that a case may move

@@ -219,7 +219,7 @@ func outageTransitions(h *harness) {
 	h.live(30 * time.Second)
 	h.beat("alice")
 	h.ElementsMatch([]transition{online("alice"), online("bob")}, h.transitions(rollcall.ViewerAdmin, ""))
-	after := h.position()
+	after := h.last()
 	for range 7 {
 		h.live(5 * time.Second)
 		h.beat("alice")

@@ -129,7 +129,7 @@ func restartEvents(h *harness) {
 		h.GreaterOrEqual(len(got), len(before))
 		h.Equal(before, got[:len(before)])
 	}
-	after := h.position()
+	after := h.last()
 	h.logout(h.login("new"))
 	fresh := h.sessionEvents(after)
 	h.Len(fresh, 2)

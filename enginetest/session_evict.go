@@ -80,7 +80,7 @@ func evictNamed(h *harness) {
 	h.policies(reject(2))
 	s := h.logins("alice", 2)
 	refused := h.loginFails(rollcall.Login{User: "alice"}, rollcall.CodeSessionLimit)
-	after := h.position()
+	after := h.last()
 	in := h.loginAs(rollcall.Login{User: "alice", Evict: []rollcall.SessionID{refused.Conflicts[0].ID}})
 	h.Equal(replacedBy(s[1]), in.Ended)
 	h.ended(rollcall.CauseReplaced, s[1])

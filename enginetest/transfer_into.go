@@ -112,7 +112,7 @@ func moveWithoutEvents(x *moving) {
 	x.to.tick()
 	x.cast()
 	x.both(func(h *harness) { h.tick() }) // what is due before is told before
-	after := x.to.position()
+	after := x.to.last()
 	x.move()
 	x.NoError(x.to.engine.Flush(x.ctx))
 	x.Empty(x.to.events(rollcall.ViewerAdmin, after))

@@ -62,7 +62,7 @@ func moveAfterHours(x *moving) {
 	}
 	x.from.tick()
 	x.to.tick()
-	after := x.to.position()
+	after := x.to.last()
 	x.move()
 	x.to.alive(moved)
 	x.to.ended(rollcall.CauseExpired, expired)

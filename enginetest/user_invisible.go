@@ -120,7 +120,7 @@ func invisibleFriend(h *harness) {
 func invisibleEvents(h *harness) {
 	h.tenSeconds(0)
 	h.hide("alice")
-	after := h.position()
+	after := h.last()
 	h.login("alice")
 	h.kick(rollcall.Kick{User: "alice"})
 	bob := h.login("bob")
@@ -143,7 +143,7 @@ func invisibleEvents(h *harness) {
 func invisibleTurns(h *harness) {
 	h.tenSeconds(0)
 	h.beat("alice")
-	after := h.position()
+	after := h.last()
 	h.hide("alice")
 	h.hide("alice")
 	h.Equal([]transition{offline("alice")}, h.transitions(rollcall.ViewerPublic, after))
@@ -152,7 +152,7 @@ func invisibleTurns(h *harness) {
 	h.Equal([]transition{offline("alice"), online("alice")}, h.transitions(rollcall.ViewerPublic, after))
 	h.Empty(h.transitions(rollcall.ViewerAdmin, after), "the truth did not change")
 	h.live(12 * time.Second)
-	after = h.position()
+	after = h.last()
 	h.hide("alice")
 	h.unhide("alice")
 	h.Empty(h.transitions(rollcall.ViewerPublic, after), "who was offline turns nothing")
@@ -204,7 +204,7 @@ func invisibleMakesNoDifference(h *harness) {
 	h.advance(time.Minute)
 	h.tick()
 	check := func(act func()) {
-		after := h.position()
+		after := h.last()
 		before := h.publicly(users...)
 		act()
 		h.Equal(before, h.publicly(users...))

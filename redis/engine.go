@@ -36,7 +36,6 @@ type Engine struct {
 	clock         clock
 	maxCandidates int // candidates a filter without an index looks at
 	kinds         kindSet
-	tails         tails
 	beats         beats
 
 	coldMonths *coldcache.Months // what was read back from the archive

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 
 // A server asks for news once for all its readers. Its own commands note in which
 // partitions they may have written events, and it asks those only. Now and then it asks
-// all, because of what other servers have written.
+// all, because of what other servers have written. Whenever there is more, it settles the
+// log up to the newest event (event_tail.go): that goes to all partitions, but at most
+// once a look, however many events there are and however many readers wait for them.
 const (
 	lookEvery = 25 * time.Millisecond // how long an event of beats here may go unnoticed
 	pollEvery = 8                     // looks: how long another server's event may
@@ -21,15 +24,36 @@ const (
 // newest that is no longer kept.
 type eventMark struct{ newest, trimmed int64 }
 
+// logEnd is the end of the log at some time: the mark of each partition, and the place up to
+// which the log is settled. No event comes to a place up to there any more. The marks are
+// shared, so nobody changes them.
+type logEnd struct {
+	marks   []eventMark
+	settled place
+}
+
+// newest returns the place of the newest event that the marks know.
+func (l *logEnd) newest() place {
+	newest := place{}
+	for p, m := range l.marks {
+		if here := (place{m.newest, p}); m.newest > 0 && newest.before(here) {
+			newest = here
+		}
+	}
+	return newest
+}
+
 // news is what this server knows of the events in Redis. It wakes the readers that wait for
 // more.
 type news struct {
 	asking sync.Mutex // held while Redis is asked, so that it is asked once
 
 	mu          sync.Mutex
-	marks       []eventMark  // as far as known
+	known       logEnd       // as far as known
 	fresh       bool         // that is kept up to date
 	mayHaveMore map[int]bool // partitions that may have more
+	commands    uint64       // that may have written events here
+	covered     uint64       // of them, those whose events are settled
 	asked       bool         // somebody read since the last poll
 	waiting     int
 	wakeup      chan struct{}
@@ -67,6 +91,7 @@ func (n *news) noteCommand(c *call) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.commands++
 	if n.fresh {
 		n.mayHaveMore[c.part] = true
 	}
@@ -77,8 +102,8 @@ func (n *news) noteCommand(c *call) {
 func (n *news) partsToAsk(partitions int, all bool) []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.marks == nil {
-		n.marks, n.mayHaveMore = make([]eventMark, partitions), make(map[int]bool)
+	if n.known.marks == nil {
+		n.known.marks, n.mayHaveMore = make([]eventMark, partitions), make(map[int]bool)
 	}
 	var parts []int
 	for p := range partitions {
@@ -91,16 +116,42 @@ func (n *news) partsToAsk(partitions int, all bool) []int {
 	return parts
 }
 
-// update takes the answers of partitions. It returns a copy of all marks, and whether any
-// partition has more than before.
-func (n *news) update(parts []int, marks []eventMark) (all []eventMark, more bool) {
+// update takes the answers of partitions, and returns what is known then.
+func (n *news) update(parts []int, marks []eventMark) logEnd {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	all := slices.Clone(n.known.marks)
 	for i, p := range parts {
-		more = more || marks[i].newest > n.marks[p].newest
-		n.marks[p] = marks[i]
+		all[p] = marks[i]
 	}
-	return slices.Clone(n.marks), more
+	n.known.marks = all
+	return n.known
+}
+
+// settle notes up to where the log is settled, and the marks that were read in that step. It
+// covers the commands of so many.
+func (n *news) settle(known logEnd, commands uint64) logEnd {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known, n.covered = known, max(n.covered, commands)
+	return known
+}
+
+// noteReader notes that somebody reads, so that all partitions are polled for a while. It
+// returns how many commands there were: their events are for that reader.
+func (n *news) noteReader() (commands uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = true
+	return n.commands
+}
+
+// current returns what is known without asking, and whether that is kept up to date, and has
+// the events of so many commands.
+func (n *news) current(commands uint64) (known logEnd, fresh, covers bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.known, n.fresh, n.covered >= commands
 }
 
 // invalidate forgets all that is known, so that the next question asks all partitions.
@@ -110,35 +161,45 @@ func (n *news) invalidate() {
 	n.fresh = false
 }
 
-// eventMarks returns the marks of all partitions: current ones of those that this server may
-// have written to, and of the others as of the last poll.
-func (e *Engine) eventMarks(ctx context.Context) ([]eventMark, error) {
-	n := &e.news
-	n.mu.Lock()
-	n.asked = true
-	n.mu.Unlock()
-	all, _, err := e.updateNews(ctx, false)
-	return all, err
-}
-
-// updateNews asks the partitions that may have more, or all. It returns the marks of all
-// partitions, and whether any has more than before.
-func (e *Engine) updateNews(ctx context.Context, every bool) (all []eventMark, more bool, err error) {
+// settledEnd asks the partitions that may have more, or all, and settles the log up to the
+// newest event.
+func (e *Engine) settledEnd(ctx context.Context, every bool) (logEnd, error) {
 	n := &e.news
 	n.asking.Lock()
 	defer n.asking.Unlock()
+	n.mu.Lock()
+	commands := n.commands // before anything is asked
+	n.mu.Unlock()
+	known, err := e.askNews(ctx, every)
+	if err != nil {
+		return known, err
+	}
+	if newest := known.newest(); newest != known.settled {
+		marks, err := e.settleEvents(ctx, newest.at)
+		if err != nil {
+			n.invalidate()
+			return known, err
+		}
+		known = logEnd{marks: marks, settled: newest}
+	}
+	return n.settle(known, commands), nil
+}
+
+// askNews asks the partitions that may have more, or all, and returns what is known then. The
+// caller holds the lock of those who ask.
+func (e *Engine) askNews(ctx context.Context, every bool) (logEnd, error) {
+	n := &e.news
 	parts := n.partsToAsk(len(e.keyPrefixes), every)
 	marks, err := e.askEventMarks(ctx, parts)
 	if err != nil {
 		n.invalidate()
-		return nil, false, err
+		return logEnd{}, err
 	}
-	all, more = n.update(parts, marks)
-	return all, more, nil
+	return n.update(parts, marks), nil
 }
 
-// pollNews asks all partitions if anybody reads events, and reports whether any has more.
-func (e *Engine) pollNews(ctx context.Context) bool {
+// pollNews asks all partitions if anybody reads events.
+func (e *Engine) pollNews(ctx context.Context) error {
 	n := &e.news
 	n.mu.Lock()
 	idle := n.waiting == 0 && !n.asked
@@ -146,13 +207,16 @@ func (e *Engine) pollNews(ctx context.Context) bool {
 	n.fresh = n.fresh && !idle
 	n.mu.Unlock()
 	if idle {
-		return false
+		return nil
 	}
-	_, more, err := e.updateNews(ctx, true)
-	return more || err != nil // who waits finds out by themselves
+	n.asking.Lock()
+	defer n.asking.Unlock()
+	_, err := e.askNews(ctx, true)
+	return err
 }
 
-// watchNews wakes the readers that wait whenever there may be something to read.
+// watchNews settles the log and wakes the readers that wait whenever there is something to
+// read.
 func (e *Engine) watchNews() {
 	ctx := e.lifetime
 	tick := time.NewTicker(lookEvery)
@@ -164,17 +228,28 @@ func (e *Engine) watchNews() {
 			return
 		case <-tick.C:
 		}
-		if (looks%pollEvery == 0 && e.pollNews(ctx)) || e.news.due() {
+		failed := looks%pollEvery == 0 && e.pollNews(ctx) != nil
+		if failed || e.news.due() {
+			_, _ = e.settledEnd(ctx, false) // who waits asks again, and is told why it failed
 			e.news.wake()
 		}
 	}
 }
 
-// due reports whether somebody waits and a partition may have more.
+// due reports whether somebody waits, and there is more or may be.
 func (n *news) due() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.waiting > 0 && len(n.mayHaveMore) > 0
+	return n.waiting > 0 && (n.covered < n.commands || n.known.newest() != n.known.settled)
+}
+
+// askEventMarks asks partitions for their marks.
+func (e *Engine) askEventMarks(ctx context.Context, parts []int) ([]eventMark, error) {
+	calls := make([]call, len(parts))
+	for i, p := range parts {
+		calls[i] = e.eventMarkCall(p)
+	}
+	return e.readEventMarks(ctx, calls)
 }
 
 // allEventMarks asks all partitions for their marks.
@@ -186,14 +261,17 @@ func (e *Engine) allEventMarks(ctx context.Context) ([]eventMark, error) {
 	return e.askEventMarks(ctx, parts)
 }
 
-func (e *Engine) askEventMarks(ctx context.Context, parts []int) ([]eventMark, error) {
-	if len(parts) == 0 {
-		return nil, nil
+// settleEvents settles the events of all partitions up to a place, and returns their marks.
+func (e *Engine) settleEvents(ctx context.Context, upTo int64) ([]eventMark, error) {
+	calls := make([]call, len(e.states))
+	for p, state := range e.states {
+		calls[p] = keyCall(state, &e.scripts.eventSettle, strconv.FormatInt(upTo, 10))
 	}
-	calls := make([]call, len(parts))
-	for i, p := range parts {
-		calls[i] = e.eventMarkCall(p)
-	}
+	return e.readEventMarks(ctx, calls)
+}
+
+// readEventMarks carries out calls that answer with marks.
+func (e *Engine) readEventMarks(ctx context.Context, calls []call) ([]eventMark, error) {
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -18,83 +16,45 @@ import (
 //
 // The problem: each partition has two streams of events, and a sorted set of those that an
 // erasure redacted. The place of an event is a time of Redis in microseconds, unique and
-// ascending in its partition alone. Servers write at the same time. So a partition may get
-// an event with a place that is before one of another partition which the reader has
-// already.
+// ascending in its partition alone. Servers write at the same time, masters of a Cluster
+// have clocks of their own, and a clock may be set back. So a partition could get an event
+// with an earlier place than one of another partition that a reader has already.
 //
-// The invariant: a reader gets the events of each partition in order, none of them twice,
-// and leaves none out without [rollcall.ErrEventsGone].
+// The invariant: the log is settled up to the place of each event that anybody is given: no
+// event comes to a place up to there any more. So the log has one order, by place, then
+// partition, for all readers on all servers. The id of the last event is all that a reader
+// has to keep: on any server, what follows it is what they have not got.
 //
-//	1 find the reader's position: a place in each partition. This server remembers it by
-//	  the last event it delivered. If it does not, the reader begins the overlap earlier
-//	  in all partitions but that of the last event
-//	2 ask which partitions have more, and what they no longer keep (event_news.go). What
+//	1 ask which partitions have more, and what they no longer keep (event_news.go). What
 //	  the reader has not read must not be among the latter
-//	3 read up to limit events of each stream. The edge is the place up to which no
-//	  partition can have more: a stream that returned limit events ends there
-//	4 deliver up to the edge, ordered by place, then partition, and move the position
-//	5 remember the position under the last event
+//	2 settle the log up to the newest event: each partition notes its place, if its own
+//	  newest event is earlier, and gives later places from then on (event_settle.lua)
+//	3 read up to limit events of each stream up to there. The edge is the place up to
+//	  which no partition can have more: a stream that returned limit events ends there
+//	4 deliver up to the edge, ordered by place, then partition
 //
 // | what dies | what the reader gets |
 // | --- | --- |
-// | its server, after any step | from another server the same again, and what lies in the overlap may come twice |
-// | a master, before its replica had the latest events | the next events have later places, as places go by time: nothing is passed over but what was lost |
-
-const (
-	// overlap is how far back a reader begins who is not known here: what other
-	// servers wrote at that time may have come in behind the reader's last event.
-	overlap = 5 * time.Second
-	// keptTails bounds the readers that are known.
-	keptTails = 1024
-)
-
-// position is how far a reader has read in each partition.
-type position []int64
-
-// tails remembers the positions of readers by the last event each was given. A reader that
-// goes on at this server gets nothing twice.
-type tails struct {
-	mu    sync.Mutex
-	at    map[rollcall.EventID]position
-	order []rollcall.EventID
-}
-
-func (t *tails) get(id rollcall.EventID) (position, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p, ok := t.at[id]
-	return slices.Clone(p), ok
-}
-
-// put remembers a position. If two readers were given the same event last, the earlier one stays.
-func (t *tails) put(id rollcall.EventID, p position) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.at == nil {
-		t.at = make(map[rollcall.EventID]position)
-	}
-	if have, ok := t.at[id]; ok {
-		for i := range have {
-			have[i] = min(have[i], p[i])
-		}
-		return
-	}
-	t.at[id] = slices.Clone(p)
-	if t.order = append(t.order, id); len(t.order) > keptTails {
-		delete(t.at, t.order[0])
-		t.order = t.order[1:]
-	}
-}
+// | its server, after any step | from another server what follows the last event that came |
+// | a master, before its replica had what step 2 noted | nothing is passed over but what was lost: later events get the time of the new master, which is later unless its clock is behind by more than the failover took |
+// | a master, before its replica had the reader's last event | [rollcall.ErrEventsGone]: the log ends before that event. If its partition has later ones meanwhile, the reader goes on behind it |
 
 // Tail implements [rollcall.Events].
 func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
-	pos, from, err := e.positionAfter(after)
+	r, err := e.readAfter(ctx, after, limit, v)
 	if err != nil {
 		return nil, err
 	}
 	for {
 		bell, done := e.news.wait() // before the events are read, so that none in between is missed
-		events, err := e.nextEvents(ctx, pos, from, max(1, limit), v)
+		known, fresh, covers := e.news.current(r.commands)
+		if !fresh {
+			known, err = e.settledEnd(ctx, false)
+		}
+		var events []rollcall.Event
+		if err == nil && (covers || !fresh) { // else the next look settles what was there before
+			events, err = r.next(ctx, known)
+		}
 		if err != nil || len(events) > 0 {
 			done()
 			if ctx.Err() != nil {
@@ -114,96 +74,128 @@ func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v 
 
 // EventsAfter implements [rollcall.Events].
 func (e *Engine) EventsAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
-	pos, from, err := e.positionAfter(after)
+	r, err := e.readAfter(ctx, after, limit, v)
 	if err != nil {
 		return nil, err
 	}
-	return e.nextEvents(ctx, pos, from, max(1, limit), v)
+	known, err := e.settledEnd(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	return r.next(ctx, known)
 }
 
-// positionAfter returns the position of a reader whose last event is after, and the place
-// behind which nothing may be missing; -1 for a reader that begins with what there is.
-func (e *Engine) positionAfter(after rollcall.EventID) (position, int64, error) {
+// LastEvent implements [rollcall.Events].
+func (e *Engine) LastEvent(ctx context.Context) (rollcall.EventID, error) {
 	if err := e.checkOpen(); err != nil {
-		return nil, 0, err
+		return "", err
 	}
-	pos := make(position, len(e.keyPrefixes))
-	if after == "" {
-		return pos, -1, nil
+	e.news.noteReader()
+	known, err := e.settledEnd(ctx, true)
+	if err != nil || known.settled.at == 0 {
+		return "", err
 	}
-	at, ok := e.parseEventID(after)
-	if !ok {
-		return nil, 0, rollcall.ErrEventsGone
-	}
-	if known, ok := e.tails.get(after); ok {
-		return known, at.at, nil
-	}
-	for p := range pos {
-		pos[p] = max(0, at.at-overlap.Microseconds())
-	}
-	pos[at.part] = at.at
-	return pos, at.at, nil
+	return e.eventID(known.settled), nil
 }
 
-// nextEvents returns up to limit events behind a position that a viewer may see, and
-// moves the position behind them.
-func (e *Engine) nextEvents(ctx context.Context, pos position, from int64, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+// eventReader reads events on behind a place.
+type eventReader struct {
+	*Engine
+	at       place // of the last event that was looked at
+	begins   bool  // with the oldest that is kept
+	limit    int
+	viewer   rollcall.Viewer
+	commands uint64 // that had been carried out here
+}
+
+// readAfter returns a reader of the events that follow one.
+func (e *Engine) readAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) (*eventReader, error) {
+	if err := e.checkOpen(); err != nil {
+		return nil, err
+	}
+	r := &eventReader{Engine: e, begins: after == "", limit: max(1, limit), viewer: v, commands: e.news.noteReader()}
+	if r.begins {
+		return r, nil
+	}
+	var ok bool
+	if r.at, ok = e.parseEventID(after); !ok {
+		return nil, rollcall.ErrEventsGone
+	}
+	return r, e.checkReached(ctx, r.at)
+}
+
+// checkReached returns [rollcall.ErrEventsGone] if a partition has not come to a place yet:
+// then the event there was lost, with all that followed it.
+func (e *Engine) checkReached(ctx context.Context, at place) error {
+	known, fresh, _ := e.news.current(0)
+	if fresh && known.marks[at.part].newest >= at.at {
+		return nil
+	}
+	known, err := e.settledEnd(ctx, true) // another server may have written it just now
+	if err == nil && known.marks[at.part].newest < at.at {
+		err = rollcall.ErrEventsGone
+	}
+	return err
+}
+
+// startIn is the first place in a partition that follows p.
+func (p place) startIn(part int) int64 {
+	if part > p.part {
+		return p.at
+	}
+	return p.at + 1
+}
+
+// next returns up to limit events that the viewer may see, of those up to where the log is
+// settled, and none if there are none.
+func (r *eventReader) next(ctx context.Context, known logEnd) ([]rollcall.Event, error) {
 	for {
-		marks, err := e.eventMarks(ctx)
-		if err != nil {
-			return nil, err
-		}
 		var parts []int
-		for p, m := range marks {
-			if from >= 0 && m.trimmed > max(from, pos[p]) {
+		for p, m := range known.marks {
+			start := r.at.startIn(p)
+			if !r.begins && m.trimmed >= start {
 				return nil, rollcall.ErrEventsGone
 			}
-			if m.newest > pos[p] {
+			if start <= min(m.newest, known.settled.at) {
 				parts = append(parts, p)
 			}
 		}
 		if len(parts) == 0 {
 			return nil, nil
 		}
-		found, edge, err := e.readEvents(ctx, pos, from, parts, marks, limit)
+		found, edge, err := r.read(ctx, parts, known.settled.at)
 		if err != nil {
 			return nil, err
 		}
-		out := e.deliver(pos, found, edge, limit, v)
-		if len(out) > 0 {
-			e.tails.put(out[len(out)-1].ID, pos)
+		if out := r.deliver(found, edge); len(out) > 0 {
 			return out, nil
 		}
-		if len(found) == 0 { // all that is new was trimmed just now
-			for _, p := range parts {
-				pos[p] = max(pos[p], marks[p].newest)
-			}
+		if edge == math.MaxInt64 { // that was all, and none of it for this reader
+			r.at = place{known.settled.at, len(known.marks) - 1}
 		}
 	}
 }
 
-// perRead is how many commands readEvents sends to each partition.
+// perRead is how many commands read sends to each partition.
 const perRead = 4
 
-// readEvents reads the events of some partitions behind a position and up to marks that
-// were read before, up to limit of each stream, and returns the place up to which none
-// is missing. What came after the marks waits: the streams of a partition are read one
-// after the other, and the second may hold an event that is newer than one that came to
-// the first meanwhile.
-func (e *Engine) readEvents(ctx context.Context, pos position, from int64, parts []int, marks []eventMark, limit int) ([]event, int64, error) {
+// read reads the events of some partitions up to a place, up to limit of each stream, and
+// returns the place up to which none is missing.
+func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) ([]event, int64, error) {
 	var calls []call
+	end := strconv.FormatInt(upTo, 10)
 	for _, p := range parts {
-		behind, upTo := "("+strconv.FormatInt(pos[p], 10), strconv.FormatInt(marks[p].newest, 10)
+		start := strconv.FormatInt(r.at.startIn(p), 10)
 		for _, stream := range []string{"log", "pres"} {
 			calls = append(calls, plainCall(func() rueidis.Completed {
-				return e.client.B().Xrange().Key(e.of(p, stream)).Start(strconv.FormatInt(pos[p]+1, 10) + "-0").End(upTo).Count(int64(limit)).Build()
+				return r.client.B().Xrange().Key(r.of(p, stream)).Start(start + "-0").End(end).Count(int64(r.limit)).Build()
 			}))
 		}
 		calls = append(calls, plainCall(func() rueidis.Completed {
-			return e.client.B().Zrange().Key(e.of(p, "redacted")).Min(behind).Max(upTo).Byscore().Limit(0, int64(limit)).Withscores().Build()
-		}), e.eventMarkCall(p)) // last: what it does not call trimmed had been read
+			return r.client.B().Zrange().Key(r.of(p, "redacted")).Min(start).Max(end).Byscore().Limit(0, int64(r.limit)).Withscores().Build()
+		}), r.eventMarkCall(p)) // last: what it does not call trimmed had been read
 	}
-	messages, err := e.do(ctx, 0, calls...)
+	messages, err := r.do(ctx, 0, calls...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -220,7 +212,7 @@ func (e *Engine) readEvents(ctx context.Context, pos position, from int64, parts
 			if err != nil {
 				return nil, 0, err
 			}
-			if from >= 0 && m.trimmed > max(from, pos[p]) {
+			if !r.begins && m.trimmed >= r.at.startIn(p) {
 				return nil, 0, rollcall.ErrEventsGone
 			}
 			continue
@@ -229,51 +221,32 @@ func (e *Engine) readEvents(ctx context.Context, pos position, from int64, parts
 		if err != nil {
 			return nil, 0, err
 		}
-		if len(some) == limit {
-			edge = min(edge, some[limit-1].place.at)
+		if len(some) == r.limit {
+			edge = min(edge, some[r.limit-1].place.at)
 		}
 		found = append(found, some...)
 	}
-	slices.SortFunc(found, func(a, b event) int {
+	slices.SortStableFunc(found, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.place.at, b.place.at), cmp.Compare(a.place.part, b.place.part))
 	})
 	return found, edge, nil
 }
 
-// deliver returns events in their order, up to the edge, and moves the position behind each.
-func (e *Engine) deliver(pos position, found []event, edge int64, limit int, v rollcall.Viewer) []rollcall.Event {
+// deliver returns events in their order, up to the edge, and moves the reader behind each.
+func (r *eventReader) deliver(found []event, edge int64) []rollcall.Event {
 	var out []rollcall.Event
-	for _, ev := range found {
-		if ev.place.at > edge || len(out) == limit {
+	for i, ev := range found {
+		if ev.place.at > edge || len(out) == r.limit {
 			break
 		}
-		pos[ev.place.part] = ev.place.at
-		if ev.audience.Shows(v) {
-			ev.ID = e.eventID(ev.place)
+		if i+1 < len(found) && found[i+1].place == ev.place {
+			continue // it was redacted while it was read, and comes again without its user
+		}
+		r.at = ev.place
+		if ev.audience.Shows(r.viewer) {
+			ev.ID = r.eventID(ev.place)
 			out = append(out, ev.Event)
 		}
 	}
 	return out
-}
-
-// LastEvent implements [rollcall.Events].
-func (e *Engine) LastEvent(ctx context.Context) (rollcall.EventID, error) {
-	marks, err := e.allEventMarks(ctx)
-	if err != nil {
-		return "", err
-	}
-	newest := place{}
-	pos := make(position, len(marks))
-	for p, m := range marks {
-		pos[p] = m.newest
-		if here := (place{m.newest, p}); newest.before(here) {
-			newest = here
-		}
-	}
-	if newest.at == 0 {
-		return "", nil
-	}
-	id := e.eventID(newest)
-	e.tails.put(id, pos)
-	return id, nil
 }

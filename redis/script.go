@@ -38,7 +38,7 @@ type scripts struct {
 
 	userChange, userVisibility, userUnban, userErase, userNoteErasure, userFreeNumbers script
 
-	eventRedact script
+	eventRedact, eventSettle script
 
 	friendListNamers, friendList, friendNoteChange, friendNoteWrite, friendReverseAdd, friendAdd,
 	friendStage, friendSwap, friendRemove, friendRemoveAll, friendFindLeftover, friendReverseRemove,
@@ -99,6 +99,7 @@ func (s *scripts) named() map[string]*script {
 		"user_note_erasure":       &s.userNoteErasure,
 		"user_free_numbers":       &s.userFreeNumbers,
 		"event_redact":            &s.eventRedact,
+		"event_settle":            &s.eventSettle,
 		"friend_list_namers":      &s.friendListNamers,
 		"friend_list":             &s.friendList,
 		"friend_note_change":      &s.friendNoteChange,

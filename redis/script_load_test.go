@@ -99,6 +99,7 @@ func TestAScriptThatRedisRefusesIsAnErrorOfOpen(t *testing.T) {
 	require.NoError(t, err)
 	_, err = roll.Login(t.Context(), rollcall.Login{User: "alice"})
 	require.Equal(t, rollcall.CodeInternal, rollcall.CodeOf(err), "%v", err)
+	client.put.Store(nil) // Close needs one too
 }
 
 // counted is a client that counts the scripts that its servers are given.

@@ -45,7 +45,7 @@ end
 
 -- The state of the partition, as docs/formats.md describes it. Its clock never
 -- runs backwards.
-local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'offlinebefore', 'lastevent', 'offlineuser', 'cutoffs', 'largeusers')
+local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'offlinebefore', 'lastevent', 'offlineuser', 'cutoffs', 'largeusers', 'eventfloor')
 local clock = tonumber(state[1]) or 0
 
 -- Time is the later of the caller's and the partition's, and never more than 2 s
@@ -60,7 +60,7 @@ if clockHeld == 1 then
 end
 local stamp = tonumber(state[2])
 local offlineBefore = tonumber(state[4]) or 0
-local lastEvent = tonumber(state[5]) or 0
+local lastEvent = math.max(tonumber(state[5]) or 0, tonumber(state[9]) or 0) -- or a later place that events are to come behind
 local offlineUser = state[6] or ''
 local cutoffs = tonumber(state[7]) or 0
 local largeUsers = tonumber(state[8]) or 0

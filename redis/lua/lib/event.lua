@@ -31,7 +31,8 @@ local function makeVisible(user)
 end
 
 -- emit appends an event. Its place is Redis's time in microseconds, made unique
--- and ascending over both streams of the partition.
+-- and ascending over both streams of the partition, and later than every place that
+-- readers have come to in other partitions: see event_tail.go.
 local function emit(stream, kind, user, opt)
   opt = opt or {}
   if not micros then
