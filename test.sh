@@ -83,8 +83,8 @@ everything=(./redis ./e2e ./archive ./local ./e2e/torture ./...)
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
 # tests beside which others run. What it watches does not run without it as well.
-meeting=(./httpapi ./loadgen ./internal/journal ./internal/faultproxy ./internal/coldcache .)
-starting=(./local ./redis ./archive ./history ./transfer ./internal/directory)
+meeting=(./loadgen ./internal/journal ./internal/faultproxy ./internal/coldcache ./internal/fanout ./middleware ./udpbeat .)
+starting=(./httpapi ./local ./redis ./archive ./history ./transfer ./internal/directory)
 
 # sequential are the tests of those packages that it does not watch.
 sequential=(
@@ -94,6 +94,8 @@ sequential=(
     # Damage, sizes and codecs of stores that nobody else uses.
     TestCheck TestAFlippedByte TestEveryByteFlippedOrCut TestMarksInBulk TestNoKeyIsLeftBehind TestScanIsBounded
     TestWritesResumeOnARealDisk TestAFullDiskRefusesWrites TestAnIndexOfSlots
+    # Each kind of write of a disk that fails: see watchedCases for those of the journal.
+    TestWritesResumeWhenTheDiskIsWellAgain
     # What a run of the archive leaves at each of its steps.
     BeforeEachStep DuringEachStep TestRestore TogetherAreTheTruth StaysAway
     TestMerge TestTheDatabaseGoesAwayInARun TestHostileUsers TestOffloads
@@ -104,8 +106,8 @@ sequential=(
     TestNoScriptTakesLong TestMain
 )
 
-# goroutines names the functions of a package's tests that start goroutines, themselves
-# or by a function whose name they have.
+# goroutines names the functions of a package's tests that start goroutines or an HTTP
+# server, themselves or by a function whose name they have.
 goroutines() {
     cat -- "$1"/*_test.go | awk '
         /^func / {
@@ -117,7 +119,7 @@ goroutines() {
         inside { sub(/[ \t]\/\/ .*/, ""); body[name] = body[name] $0 "\n" }
         /^}/ || /^func .*}$/ { inside = 0 }
         END {
-            for (name in body) if (body[name] ~ /\.Go\(|[^A-Za-z0-9_]go (func|[a-z])/) starts[name]
+            for (name in body) if (body[name] ~ /\.Go\(|httptest\.NewServer\(|[^A-Za-z0-9_]go (func|[a-z])/) starts[name]
             do {
                 more = 0
                 for (name in body) {
@@ -148,8 +150,8 @@ watched() {
     grep -E '^Test' <<<"$names" | sort -u | grep -vE -- "$(joined "${sequential[@]}")"
 }
 
-# watchedCases are cases of the conformance suite that it watches.
-watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$'
+# watchedCases are cases of other tests that it watches.
+watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|TestWritesResumeWhenTheDiskIsWellAgain$/^journal'
 
 # Tests of a package that may run side by side do so four at a time, as many of them
 # wait for servers.
@@ -229,7 +231,7 @@ whole() {
         package=.${package#github.com/rollcall/rollcall}
         [[ " ${meeting[*]} " == *" $package "* ]] && continue
         plain+=("$package")
-        if grep -qsE "^func ($names|TestConformance)\(" "$directory"/*_test.go; then
+        if grep -qsE "^func ($names|TestConformance|TestWritesResumeWhenTheDiskIsWellAgain)\(" "$directory"/*_test.go; then
             some+=("$package")
         fi
     done <<<"$packages"

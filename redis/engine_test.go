@@ -107,13 +107,12 @@ var deployments = []struct {
 }
 
 // parts of the suite run in the ways that Redis may be run and the data be spread
-// beside the one that has it all: a Cluster has every second case, the other ways have
-// every sixth of the rest, so that each case runs in two ways. In a long run each way
-// has all of them.
+// beside the one that has it all: a Cluster has every fourth case, the other ways have
+// every eighth. In a long run each way has all of them.
 const (
-	clusterFirst, clusterNth = 0, 2
+	clusterFirst, clusterNth = 0, 4
 	sentinelFirst, manyFirst = 1, 5
-	oneFirst, othersNth      = 3, 6
+	oneFirst, othersNth      = 3, 8
 )
 
 // short runs a part of the suite.
@@ -171,7 +170,7 @@ func TestModel(t *testing.T) {
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			histories := 15
+			histories := 8
 			if d.name == "sentinel" {
 				histories = 2
 			}
