@@ -67,9 +67,6 @@ local function repairTimes()
   if left < budget then more = 1 else call('HDEL', part, 'clockahead') end
 end
 
-if lease[3] then repairTimes() end
-if drainAll(dueBudget) >= dueBudget then more = 1 end
-
 -- nextOffline returns the users who are next to be announced offline, each with when
 -- they were last seen, in the order of that time and then of their bytes. It finds the
 -- place of the last one announced by a name that no user can have.
@@ -78,10 +75,10 @@ local function nextOffline(line)
   if offlineUser == '' then
     return call('ZRANGEBYSCORE', seen, math.max(1, offlineBefore), '(' .. num(line), 'WITHSCORES', 'LIMIT', 0, budget)
   end
-  local marker = offlineUser .. '\0'
-  call('ZADD', seen, num(offlineBefore), marker)
-  local rank = call('ZRANK', seen, marker)
-  call('ZREM', seen, marker)
+  local after = offlineUser .. '\0'
+  call('ZADD', seen, num(offlineBefore), after)
+  local rank = call('ZRANK', seen, after)
+  call('ZREM', seen, after)
   return call('ZRANGE', seen, rank, rank + budget - 1, 'WITHSCORES')
 end
 
@@ -104,7 +101,6 @@ local function announceSilent()
   setState('offlinebefore', num(upTo))
   setState('offlineuser', user)
 end
-announceSilent()
 
 -- announceLoggedOut tells of those who logged out and gave no sign of life in time.
 local function announceLoggedOut()
@@ -115,8 +111,8 @@ local function announceLoggedOut()
   end
   if #left == 2 * budget then more = 1 end
 end
-announceLoggedOut()
 
+-- trimBans forgets bans that have ended.
 local function trimBans()
   local over = call('ZRANGEBYSCORE', key('banends'), '-inf', at, 'LIMIT', 0, budget)
   if #over == 0 then return end
@@ -124,7 +120,6 @@ local function trimBans()
   call('ZREM', key('banends'), unpack(over))
   if #over == budget then more = 1 end
 end
-trimBans()
 
 local keptSince = at - eventsAge
 
@@ -204,11 +199,20 @@ local function trimVisits()
   return nameless
 end
 
+-- The steps. What is due comes first.
+if lease[3] then repairTimes() end
+if drainAll(dueBudget) >= dueBudget then more = 1 end
+announceSilent()
+announceLoggedOut()
+
+-- Then what is past what is kept.
+trimBans()
 trim('log')
 trim('pres')
 trimRedacted()
 local nameless = trimVisits()
 if releaseNumbers(4 * budget) then more = 1 end
+
 -- Erasures that nobody goes on with. Those that would wait for very long were noted
 -- while a clock was ahead.
 local unfinished = call('ZCOUNT', key('erasing'), '-inf', at) + call('ZCOUNT', key('erasing'), '(' .. num(at + 60000), '+inf')
