@@ -55,6 +55,10 @@ func (t *target) find(a *app) (place, error) {
 	switch {
 	case t.Server != "" && t.Context != "":
 		return place{}, usageError{errors.New("--server and --context: give one of them")}
+	case server != "" && t.DataDir != "" && key == "":
+		at, err := t.ofThisMachine(a, key, from) // whoever names both wants the key of one sent to the other
+		at.server = server
+		return at, err
 	case server != "":
 		return place{server: server, key: key, keyFrom: from}, nil
 	case name != "":
