@@ -20,23 +20,23 @@ const (
 	pollEvery = 8                     // looks: how long another server's event may
 )
 
-// eventMark says how far the events of a partition go: the place of the newest, and of the
+// eventBounds says how far the events of a partition go: the place of the newest, and of the
 // newest that is no longer kept.
-type eventMark struct{ newest, trimmed int64 }
+type eventBounds struct{ newest, trimmed int64 }
 
-// logEnd is the end of the log at some time: the mark of each partition, and the place up to
-// which the log is settled. No event comes to a place up to there any more. The marks are
+// logEnd is the end of the log at some time: the bounds of each partition, and the place up to
+// which the log is settled. No event comes to a place up to there any more. The bounds are
 // shared, so nobody changes them.
 type logEnd struct {
-	marks   []eventMark
+	bounds  []eventBounds
 	settled place
 }
 
-// newest returns the place of the newest event that the marks know.
+// newest returns the place of the newest event that the bounds know.
 func (l *logEnd) newest() place {
 	newest := place{}
-	for p, m := range l.marks {
-		if here := (place{m.newest, p}); m.newest > 0 && newest.before(here) {
+	for p, b := range l.bounds {
+		if here := (place{b.newest, p}); b.newest > 0 && newest.before(here) {
 			newest = here
 		}
 	}
@@ -102,8 +102,8 @@ func (n *news) noteCommand(c *call) {
 func (n *news) partsToAsk(partitions int, all bool) []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.known.marks == nil {
-		n.known.marks, n.mayHaveMore = make([]eventMark, partitions), make(map[int]bool)
+	if n.known.bounds == nil {
+		n.known.bounds, n.mayHaveMore = make([]eventBounds, partitions), make(map[int]bool)
 	}
 	var parts []int
 	for p := range partitions {
@@ -117,18 +117,18 @@ func (n *news) partsToAsk(partitions int, all bool) []int {
 }
 
 // update takes the answers of partitions, and returns what is known then.
-func (n *news) update(parts []int, marks []eventMark) logEnd {
+func (n *news) update(parts []int, bounds []eventBounds) logEnd {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	all := slices.Clone(n.known.marks)
+	all := slices.Clone(n.known.bounds)
 	for i, p := range parts {
-		all[p] = marks[i]
+		all[p] = bounds[i]
 	}
-	n.known.marks = all
+	n.known.bounds = all
 	return n.known
 }
 
-// settle notes up to where the log is settled, and the marks that were read in that step. It
+// settle notes up to where the log is settled, and the bounds that were read in that step. It
 // covers the commands of so many.
 func (n *news) settle(known logEnd, commands uint64) logEnd {
 	n.mu.Lock()
@@ -175,12 +175,12 @@ func (e *Engine) settledEnd(ctx context.Context, every bool) (logEnd, error) {
 		return known, err
 	}
 	if newest := known.newest(); newest != known.settled {
-		marks, err := e.settleEvents(ctx, newest.at)
+		bounds, err := e.settleEvents(ctx, newest.at)
 		if err != nil {
 			n.invalidate()
 			return known, err
 		}
-		known = logEnd{marks: marks, settled: newest}
+		known = logEnd{bounds: bounds, settled: newest}
 	}
 	return n.settle(known, commands), nil
 }
@@ -190,12 +190,12 @@ func (e *Engine) settledEnd(ctx context.Context, every bool) (logEnd, error) {
 func (e *Engine) askNews(ctx context.Context, every bool) (logEnd, error) {
 	n := &e.news
 	parts := n.partsToAsk(len(e.keyPrefixes), every)
-	marks, err := e.askEventMarks(ctx, parts)
+	bounds, err := e.askEventBounds(ctx, parts)
 	if err != nil {
 		n.invalidate()
 		return logEnd{}, err
 	}
-	return n.update(parts, marks), nil
+	return n.update(parts, bounds), nil
 }
 
 // pollNews asks all partitions if anybody reads events.
@@ -243,61 +243,61 @@ func (n *news) due() bool {
 	return n.waiting > 0 && (n.covered < n.commands || n.known.newest() != n.known.settled)
 }
 
-// askEventMarks asks partitions for their marks.
-func (e *Engine) askEventMarks(ctx context.Context, parts []int) ([]eventMark, error) {
+// askEventBounds asks partitions for their bounds.
+func (e *Engine) askEventBounds(ctx context.Context, parts []int) ([]eventBounds, error) {
 	calls := make([]call, len(parts))
 	for i, p := range parts {
-		calls[i] = e.eventMarkCall(p)
+		calls[i] = e.eventBoundsCall(p)
 	}
-	return e.readEventMarks(ctx, calls)
+	return e.askForBounds(ctx, calls)
 }
 
-// allEventMarks asks all partitions for their marks.
-func (e *Engine) allEventMarks(ctx context.Context) ([]eventMark, error) {
+// allEventBounds asks all partitions for their bounds.
+func (e *Engine) allEventBounds(ctx context.Context) ([]eventBounds, error) {
 	parts := make([]int, len(e.keyPrefixes))
 	for p := range parts {
 		parts[p] = p
 	}
-	return e.askEventMarks(ctx, parts)
+	return e.askEventBounds(ctx, parts)
 }
 
-// settleEvents settles the events of all partitions up to a place, and returns their marks.
-func (e *Engine) settleEvents(ctx context.Context, upTo int64) ([]eventMark, error) {
+// settleEvents settles the events of all partitions up to a place, and returns their bounds.
+func (e *Engine) settleEvents(ctx context.Context, upTo int64) ([]eventBounds, error) {
 	calls := make([]call, len(e.states))
 	for p, state := range e.states {
 		calls[p] = keyCall(state, &e.scripts.eventSettle, strconv.FormatInt(upTo, 10))
 	}
-	return e.readEventMarks(ctx, calls)
+	return e.askForBounds(ctx, calls)
 }
 
-// readEventMarks carries out calls that answer with marks.
-func (e *Engine) readEventMarks(ctx context.Context, calls []call) ([]eventMark, error) {
+// askForBounds carries out calls that answer with bounds.
+func (e *Engine) askForBounds(ctx context.Context, calls []call) ([]eventBounds, error) {
 	messages, err := e.do(ctx, 0, calls...)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]eventMark, len(messages))
+	out := make([]eventBounds, len(messages))
 	for i, msg := range messages {
-		if out[i], err = readEventMark(msg); err != nil {
+		if out[i], err = readEventBounds(msg); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// eventMarkCall asks one partition for its mark.
-func (e *Engine) eventMarkCall(part int) call {
+// eventBoundsCall asks one partition for its bounds.
+func (e *Engine) eventBoundsCall(part int) call {
 	return plainCall(func() rueidis.Completed {
 		return e.client.B().Hmget().Key(e.states[part]).Field("lastevent", "trimmed").Build()
 	})
 }
 
-func readEventMark(msg rueidis.RedisMessage) (m eventMark, err error) {
+func readEventBounds(msg rueidis.RedisMessage) (b eventBounds, err error) {
 	fields, err := msg.ToArray()
 	if err != nil || len(fields) != 2 {
-		return m, damaged("the events")
+		return b, damaged("the events")
 	}
-	m.newest, _ = fields[0].AsInt64() // nil if there was none yet
-	m.trimmed, _ = fields[1].AsInt64()
-	return m, nil
+	b.newest, _ = fields[0].AsInt64() // nil if there was none yet
+	b.trimmed, _ = fields[1].AsInt64()
+	return b, nil
 }

@@ -128,11 +128,11 @@ func (e *Engine) readAfter(ctx context.Context, after rollcall.EventID, limit in
 // then the event there was lost, with all that followed it.
 func (e *Engine) checkReached(ctx context.Context, at place) error {
 	known, fresh, _ := e.news.current(0)
-	if fresh && known.marks[at.part].newest >= at.at {
+	if fresh && known.bounds[at.part].newest >= at.at {
 		return nil
 	}
 	known, err := e.settledEnd(ctx, true) // another server may have written it just now
-	if err == nil && known.marks[at.part].newest < at.at {
+	if err == nil && known.bounds[at.part].newest < at.at {
 		err = rollcall.ErrEventsGone
 	}
 	return err
@@ -151,12 +151,12 @@ func (p place) startIn(part int) int64 {
 func (r *eventReader) next(ctx context.Context, known logEnd) ([]rollcall.Event, error) {
 	for {
 		var parts []int
-		for p, m := range known.marks {
+		for p, b := range known.bounds {
 			start := r.at.startIn(p)
-			if !r.begins && m.trimmed >= start {
+			if !r.begins && b.trimmed >= start {
 				return nil, rollcall.ErrEventsGone
 			}
-			if start <= min(m.newest, known.settled.at) {
+			if start <= min(b.newest, known.settled.at) {
 				parts = append(parts, p)
 			}
 		}
@@ -171,7 +171,7 @@ func (r *eventReader) next(ctx context.Context, known logEnd) ([]rollcall.Event,
 			return out, nil
 		}
 		if edge == math.MaxInt64 { // that was all, and none of it for this reader
-			r.at = place{known.settled.at, len(known.marks) - 1}
+			r.at = place{known.settled.at, len(known.bounds) - 1}
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) ([]even
 		}
 		calls = append(calls, plainCall(func() rueidis.Completed {
 			return r.client.B().Zrange().Key(r.of(p, "redacted")).Min(start).Max(end).Byscore().Limit(0, int64(r.limit)).Withscores().Build()
-		}), r.eventMarkCall(p)) // last: what it does not call trimmed had been read
+		}), r.eventBoundsCall(p)) // last: what it does not call trimmed had been read
 	}
 	messages, err := r.do(ctx, 0, calls...)
 	if err != nil {
@@ -208,11 +208,11 @@ func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) ([]even
 		case 2:
 			readAs = readRedacted
 		case 3:
-			m, err := readEventMark(msg)
+			b, err := readEventBounds(msg)
 			if err != nil {
 				return nil, 0, err
 			}
-			if !r.begins && m.trimmed >= r.at.startIn(p) {
+			if !r.begins && b.trimmed >= r.at.startIn(p) {
 				return nil, 0, rollcall.ErrEventsGone
 			}
 			continue

@@ -126,7 +126,7 @@ func (e *Engine) forgetOld(ctx context.Context, at time.Time) error {
 // Ready implements [rollcall.Admin]: it asks every partition, and looks at the
 // clock.
 func (e *Engine) Ready(ctx context.Context) error {
-	if _, err := e.allEventMarks(ctx); err != nil {
+	if _, err := e.allEventBounds(ctx); err != nil {
 		return err
 	}
 	if err := e.clockError(); err != nil {
