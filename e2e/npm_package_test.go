@@ -77,8 +77,9 @@ func (n nodeTools) buildPackage(t *testing.T, dir string) {
 	n.run(t, dir, nil, "npm", "run", "lint")
 
 	printed := n.run(t, dir, nil, "npm", "pack", "--dry-run", "--json", "--loglevel=error")
+	_, list, _ := strings.Cut(printed, "[\n") // what npm warns of stands before
 	var packed []struct{ Files []struct{ Path string } }
-	require.NoError(t, json.Unmarshal([]byte(printed[strings.Index(printed, "["):]), &packed), "%s", printed)
+	require.NoError(t, json.Unmarshal([]byte("["+list), &packed), "%s", printed)
 	require.Len(t, packed, 1)
 	var beside []string
 	for _, file := range packed[0].Files {

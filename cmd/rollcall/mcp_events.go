@@ -76,7 +76,7 @@ func (m *mcpServer) events(ctx context.Context, in mcpEvents) (string, mcpEvents
 		f.Types = append(f.Types, rollcall.EventType(t))
 	}
 	limit, err := mcpLimitOf(in.Limit)
-	if err = errors.Join(err, f.Validate()); err != nil {
+	if err := errors.Join(err, f.Validate()); err != nil {
 		return "", out, err
 	}
 	seen, last := 0, time.Time{}
@@ -92,7 +92,8 @@ func (m *mcpServer) events(ctx context.Context, in mcpEvents) (string, mcpEvents
 		for _, e := range page {
 			if f.Shows(&e) {
 				if len(out.Items) == limit {
-					return out.said(seen, last), out, nil
+					said := out.said(seen, last)
+					return said, out, nil
 				}
 				out.Items = append(out.Items, eventJSONOf(e))
 			}
@@ -103,7 +104,8 @@ func (m *mcpServer) events(ctx context.Context, in mcpEvents) (string, mcpEvents
 			break
 		}
 	}
-	return out.said(seen, last), out, nil
+	said := out.said(seen, last)
+	return said, out, nil
 }
 
 // said words what came of a look at so many events, up to a moment.
