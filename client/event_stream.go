@@ -119,6 +119,9 @@ func (s *eventStream) follow(ctx context.Context, yield func(rollcall.Event, err
 		s.heard = true
 		silence.Reset(maxSilence)
 		if !one.add(lines.Bytes()) {
+			if len(one.data) > maxFrame {
+				return eventTooLarge()
+			}
 			continue
 		}
 		more, err := s.take(&one, yield)
@@ -128,12 +131,16 @@ func (s *eventStream) follow(ctx context.Context, yield func(rollcall.Event, err
 		one = frame{}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return &rollcall.Error{Code: rollcall.CodeInternal, Detail: "an event is larger than 1 MiB"}
+		return eventTooLarge()
 	}
 	if err := lines.Err(); err != nil {
 		return s.client.unreached(ctx, err)
 	}
 	return s.client.unreached(ctx, io.ErrUnexpectedEOF) // the server ended the stream
+}
+
+func eventTooLarge() error {
+	return &rollcall.Error{Code: rollcall.CodeInternal, Detail: "an event is larger than 1 MiB"}
 }
 
 // take hands a frame on, and moves the place behind it. It reports whether the

@@ -149,3 +149,13 @@ func TestEventsGoOnAfterAConnectionIsLost(t *testing.T) {
 		login(len(seen))
 	}
 }
+
+func TestAnEventWithoutEndIsRefusedAtOneMebibyte(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var after []string
+		line := "data: " + strings.Repeat("x", 100_000) + "\n"
+		c := over(t, streaming(&after, strings.Repeat(line, 20)))
+		require.Equal(t, []string{"internal"}, told(t.Context(), c, "", 2))
+		require.Len(t, after, 1, "it is not asked for again")
+	})
+}

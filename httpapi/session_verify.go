@@ -107,7 +107,12 @@ func (s *Server) verified(r *http.Request, ref rollcall.SessionRef) (rollcall.Se
 	if err != nil || !asTouch || s.roll.Now().Sub(found.SeenAt) < verifyTouchEvery {
 		return found, err
 	}
-	return s.roll.Touch(r.Context(), ref)
+	touched, err := s.roll.Touch(r.Context(), ref)
+	switch rollcall.CodeOf(err) {
+	case rollcall.CodeStorageFull, rollcall.CodeUnavailable:
+		return found, nil // it lives; that nothing can be written, as on a full disk, shuts nobody out
+	}
+	return touched, err
 }
 
 // verifyTouchEvery is how often verify?touch=1 writes for a session: a page of

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/httpapi"
+	"github.com/rollcall/rollcall/local"
 )
 
 func (s *site) loginUser(user string) (token string) {
@@ -154,4 +156,37 @@ func TestCookies(t *testing.T) {
 	require.Equal(t, 200, call("GET", "/v1/me/sessions", "Sec-Fetch-Site", "same-origin"))
 	require.Equal(t, 200, call("POST", "/v1/touch", "Sec-Fetch-Site", "same-origin"))
 	require.Equal(t, 401, call("GET", "/v1/sessions", "Sec-Fetch-Site", "same-origin"), "a cookie is no key")
+}
+
+// readOnly is an engine that takes no touch, as on a full disk.
+type readOnly struct {
+	rollcall.Engine
+	full bool
+}
+
+func (e *readOnly) Touch(ctx context.Context, now time.Time, refs []rollcall.Ref, policies *rollcall.Policies) ([]rollcall.Touched, error) {
+	if e.full {
+		return nil, &rollcall.Error{Code: rollcall.CodeStorageFull, Detail: "the disk has no room"}
+	}
+	return e.Engine.Touch(ctx, now, refs, policies)
+}
+
+func TestVerifyThatCannotTouchLetsALiveSessionInAllTheSame(t *testing.T) {
+	inner, err := local.Open(t.TempDir(), local.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, inner.Close()) })
+	engine := &readOnly{Engine: inner}
+	s := newSiteOver(t, engine, func(o *httpapi.Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
+	alice, bob := s.loginUser("alice"), s.loginUser("bob")
+	_, err = s.roll.Kick(t.Context(), rollcall.Kick{User: "bob"})
+	require.NoError(t, err)
+	s.clock.Advance(time.Minute)
+	engine.full = true
+	ask := func(token string) int {
+		r := s.request(token, "GET", "/v1/verify?proxy=1&touch=1", "")
+		r.RemoteAddr = "192.0.2.1:4711"
+		return s.serve(r).Code
+	}
+	require.Equal(t, 200, ask(alice))
+	require.Equal(t, 401, ask(bob))
 }

@@ -103,6 +103,11 @@ func liveSession(ctx context.Context, service SessionService, touched *recent[[s
 	if err != nil {
 		touched.forget(hash.Sum)
 	}
+	switch rollcall.CodeOf(err) {
+	case rollcall.CodeStorageFull, rollcall.CodeUnavailable:
+		// A service that cannot write, as on a full disk, may still know who may come in.
+		return service.Verify(ctx, ref)
+	}
 	return session, err
 }
 

@@ -276,3 +276,36 @@ func ExampleSessions() {
 	// 200 OK
 	// 401 Unauthorized
 }
+
+// readOnly is a service that cannot write, as on a full disk.
+type readOnly struct {
+	*counted
+	code rollcall.Code
+}
+
+func (r readOnly) Touch(context.Context, rollcall.SessionRef) (rollcall.Session, error) {
+	return rollcall.Session{}, &rollcall.Error{Code: r.code}
+}
+
+func TestWhereNothingCanBeWrittenLiveSessionsGetInAndKickedOnesDoNot(t *testing.T) {
+	for _, code := range []rollcall.Code{rollcall.CodeStorageFull, rollcall.CodeUnavailable} {
+		service := readOnly{newService(t), code}
+		site := middleware.Sessions(service, middleware.Options{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNoContent)
+		}))
+		ask := func(token string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			site.ServeHTTP(w, r)
+			return w.Code
+		}
+		alice, bob := service.login(t, "alice"), service.login(t, "bob")
+		_, err := service.Kick(t.Context(), rollcall.Kick{User: "bob"})
+		require.NoError(t, err)
+		for range 2 {
+			require.Equal(t, http.StatusNoContent, ask(alice.Token), code)
+			require.Equal(t, http.StatusUnauthorized, ask(bob.Token), code)
+		}
+	}
+}
