@@ -41,5 +41,7 @@
 // nanoseconds for gateways, are a good first counter. Every gateway needs an API
 // key of its own, as the counter belongs to the key.
 //
+// Of a session ten beats count in a second.
+//
 // The listener never answers, whatever comes.
 package udpbeat

@@ -13,7 +13,7 @@ func NewCounters(now time.Time, most int) *Counters { return &Counters{newReplay
 
 // Accept takes a counter of the session or key with an id.
 func (c *Counters) Accept(now time.Time, id byte, counter uint64) bool {
-	return c.r.accept(now, sender{version: versionSession, id: [16]byte{id}}, counter)
+	return c.r.accept(now, sender{version: versionSession, id: [16]byte{id}}, counter) != again
 }
 
 // Kept returns how many windows are kept.

@@ -238,10 +238,15 @@ func (l *Listener) takeSession(now time.Time, seen *replays, b *batch, datagram 
 		l.drop(Stale, 1)
 	case !authentic(datagram, l.roll.BeatKey(beat.Session)):
 		l.drop(Unauthenticated, 1)
-	case !seen.accept(now, who, uint64(beat.Counter)):
-		l.drop(Replayed, 1)
 	default:
-		b.sessions = append(b.sessions, rollcall.SessionRef{ID: beat.Session})
+		switch seen.accept(now, who, uint64(beat.Counter)) {
+		case again:
+			l.drop(Replayed, 1)
+		case tooMany:
+			l.drop(RateLimited, 1)
+		case fresh:
+			b.sessions = append(b.sessions, rollcall.SessionRef{ID: beat.Session})
+		}
 	}
 }
 
@@ -265,7 +270,7 @@ func (l *Listener) takeGateway(now time.Time, seen *replays, b *batch, datagram 
 	}
 	who := sender{version: versionGateway}
 	copy(who.id[:], head.key[:])
-	if !seen.accept(now, who, head.counter) {
+	if seen.accept(now, who, head.counter) != fresh {
 		l.drop(Replayed, 1)
 		return
 	}

@@ -178,6 +178,31 @@ func TestWhatDoesNotCountIsCountedByItsReason(t *testing.T) {
 	p.silent()
 }
 
+func TestASessionHasTenBeatsASecondAndNoMore(t *testing.T) {
+	p := newPost(t)
+	alice, bob := p.login("alice"), p.login("bob")
+	counter := uint32(0)
+	beats := func(in rollcall.LoggedIn, n int) {
+		for range n {
+			counter++
+			p.send(udpbeat.SessionBeat{Session: in.Session.ID, Seconds: p.seconds(), Counter: counter}.Append(nil, in.BeatKey))
+		}
+	}
+	beats(alice, 25)
+	p.expect(10, map[udpbeat.Reason]uint64{udpbeat.RateLimited: 15})
+	beats(bob, 10) // what one sends is nothing to the other
+	p.expect(20, map[udpbeat.Reason]uint64{udpbeat.RateLimited: 15})
+	p.clock.Advance(time.Second)
+	beats(alice, 10)
+	p.expect(30, map[udpbeat.Reason]uint64{udpbeat.RateLimited: 15})
+
+	key, with := p.key(rollcall.RoleWriter)
+	for i := range uint64(20) {
+		p.send(p.gateway(key, with, i+1, "carol"))
+	}
+	p.expect(50, map[udpbeat.Reason]uint64{udpbeat.RateLimited: 15})
+}
+
 // silent holds that nothing was ever answered.
 func (p *post) silent() {
 	p.Helper()

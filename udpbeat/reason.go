@@ -9,6 +9,7 @@ const (
 	Stale                         // its seconds are over 60 from the server's clock
 	Unauthenticated               // its MAC is not the sender's
 	Replayed                      // its counter was accepted before, or is too old to tell
+	RateLimited                   // its session sent more than 10 in this second
 	Refused                       // its API key was revoked, has expired or may only read
 	Ended                         // its session has ended, or was never there
 	Overloaded                    // the engine did not keep up
@@ -17,7 +18,7 @@ const (
 )
 
 var reasonNames = [reasons]string{
-	"malformed", "stale", "unauthenticated", "replayed", "refused", "ended", "overloaded", "unavailable",
+	"malformed", "stale", "unauthenticated", "replayed", "rate_limited", "refused", "ended", "overloaded", "unavailable",
 }
 
 // String returns the reason as metrics name it.

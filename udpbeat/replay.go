@@ -19,8 +19,24 @@ type sender struct {
 }
 
 // window knows which of the 64 counters up to the highest have been accepted. Bit
-// i stands for top-i.
-type window struct{ top, accepted uint64 }
+// i stands for top-i. beats are how many were accepted in a second.
+type window struct {
+	top, accepted uint64
+	second, beats uint32
+}
+
+// sessionBeats is how many beats of a session count in a second. More say nothing
+// more, and would let one client keep the engine busy.
+const sessionBeats = 10
+
+// verdict is what becomes of a datagram by its counter.
+type verdict uint8
+
+const (
+	fresh   verdict = iota
+	again           // its counter was accepted before, or is too old to tell
+	tooMany         // its sender has sent enough in this second
+)
 
 // accept takes a counter, and reports whether it is a new one.
 func (w *window) accept(counter uint64) bool {
@@ -50,8 +66,8 @@ func newReplays(now time.Time, most int) *replays {
 	return &replays{young: make(map[sender]window), since: now, most: most}
 }
 
-// accept takes a sender's counter, and reports whether it is a new one.
-func (r *replays) accept(now time.Time, s sender, counter uint64) bool {
+// accept takes a sender's counter, and decides about its datagram.
+func (r *replays) accept(now time.Time, s sender, counter uint64) verdict {
 	// So many senders that they do not fit make the older generation go early: a
 	// recorded datagram may then count a second time, and memory stays bounded.
 	if age := now.Sub(r.since); age >= generation || age < 0 || len(r.young) >= r.most {
@@ -65,8 +81,15 @@ func (r *replays) accept(now time.Time, s sender, counter uint64) bool {
 		w = r.old[s]
 	}
 	if !w.accept(counter) {
-		return false
+		return again
 	}
+	if second := uint32(now.Unix()); w.second != second { //nolint:gosec // that it wraps does not matter
+		w.second, w.beats = second, 0
+	}
+	w.beats++
 	r.young[s] = w
-	return true
+	if s.version == versionSession && w.beats > sessionBeats {
+		return tooMany
+	}
+	return fresh
 }
