@@ -9,8 +9,8 @@ local marks = argumentsFrom(2) -- user, kind or '' for the user's own, day, …
 -- A part of the work is done for many marks at a time, so that Redis is asked seldom:
 -- for all users, for those of a day, and for those of a month.
 
--- numbersOf returns the numbers of users, giving one to each who has none, and which
--- were given just now.
+-- numbersOf gives a number to each user who has none. It returns the numbers of all, by
+-- user, and the set of those that it gave.
 local function numbersOf(users)
   local out, given, new = {}, {}, {}
   for i, n in ipairs(call('HMGET', key('num'), unpack(users))) do

@@ -15,7 +15,7 @@ local idCount = tonumber(ARGV[9])
 local list = argumentsFrom(10) -- so many ids; then bans: user, key, record, reason, actor, …
 
 local bansFrom = 1 + idCount
-local ids, affected, seen, pending = {}, {}, {}, 0
+local ids, affected, met, pending = {}, {}, {}, 0 -- affected: users who lost a session, each once, and why
 
 -- Refuse before anything is changed.
 local mostCutoffs = 16
@@ -29,8 +29,8 @@ end
 local function close(s, why, because, by)
   endSession(s, at, why, because, by)
   ids[#ids + 1] = s.id
-  if not seen[s.user] then
-    seen[s.user] = true
+  if not met[s.user] then
+    met[s.user] = true
     affected[#affected + 1] = {s.user, why}
   end
 end
@@ -68,6 +68,7 @@ for i = bansFrom, #list, 5 do
   closeAll(list[i], {cause = 'banned', reason = list[i + 3], actor = list[i + 4], device = '', except = ''})
 end
 
+-- The bans themselves. Their events come behind those of the ends.
 for i = bansFrom, #list, 5 do
   call('HSET', key('bans'), list[i + 1], list[i + 2])
   call('ZADD', key('banends'), num(struct.unpack('>I8', list[i + 2])), list[i + 1])
