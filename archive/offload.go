@@ -178,7 +178,7 @@ func (j *job) writeLog(ctx context.Context, m kindMonth, days []OffloadedDay) (*
 		head.Days = append(head.Days, d.Day)
 		leaving |= rollcall.Bit(d.Day)
 	}
-	file, err := j.opts.OffloadLog.begin(head)
+	file, err := j.opts.OffloadLog.create(head)
 	if err != nil {
 		return nil, counts, err
 	}

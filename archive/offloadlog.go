@@ -91,8 +91,8 @@ type offloadFile struct {
 	erased []string // users erased since it was begun
 }
 
-// begin begins the file of some days of a kind and month.
-func (l *OffloadLog) begin(head offloadHead) (*offloadFile, error) {
+// create begins the file of some days of a kind and month, half written until commit.
+func (l *OffloadLog) create(head offloadHead) (*offloadFile, error) {
 	f := &offloadFile{log: l, name: fmt.Sprintf("%s_%s_run%d", head.Month, head.Kind, head.Run)}
 	file, err := os.OpenFile(filepath.Join(l.dir, f.name+halfSuffix), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

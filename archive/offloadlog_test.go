@@ -15,7 +15,7 @@ import (
 )
 
 func writeOffloadLog(t require.TestingT, l *OffloadLog, users []string) *offloadFile {
-	f, err := l.begin(offloadHead{Kind: "user", Month: "2026-01", Days: []rollcall.Day{rollcall.DateOf(2026, 1, 2)}, Run: 7})
+	f, err := l.create(offloadHead{Kind: "user", Month: "2026-01", Days: []rollcall.Day{rollcall.DateOf(2026, 1, 2)}, Run: 7})
 	require.NoError(t, err)
 	for _, user := range users {
 		require.NoError(t, f.add(user, 2))
