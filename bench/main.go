@@ -1,6 +1,7 @@
 // Command bench measures the embedded engine beside what teams build by hand on
 // Redis, in the same run on the same machine, and writes RESULTS.md. It starts
-// its own Redis; redis-server and redis-benchmark must be installed.
+// its own Redis; redis-server and redis-benchmark must be installed, and for
+// forward-auth nginx.
 //
 //	go -C bench run . -what all
 //	go -C bench run . -what pages
@@ -34,6 +35,8 @@ func parts(users int) []part {
 	return []part{
 		{"memory", measureMemory},
 		{"beats", measureBeats},
+		{"doors", ofUsers(1_000_000, measureDoors)},
+		{"forward-auth", measureForwardAuth},
 		{"sessions", measureSessions},
 		{"pages", measurePages},
 		{"logins", measureLogins},
