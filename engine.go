@@ -40,6 +40,7 @@ type Engine interface {
 	Visits
 	Transfer
 	Events
+	Webhooks
 	Admin
 
 	// Configure is called once, before any other method. The time zone is fixed
@@ -278,7 +279,8 @@ type Visits interface {
 // Transfer moves all that is known about users from one engine to another,
 // snapshot by snapshot.
 //
-// What no [UserSnapshot] holds is not moved: API keys, which [Admin] lists; events,
+// What no [UserSnapshot] holds is not moved: API keys and webhooks, which [Admin] and
+// [Webhooks] list; events,
 // as a new store begins a new log; visits, whose sketches are of one engine's
 // own hash; outages; and the keys of retried logins.
 type Transfer interface {
@@ -331,6 +333,10 @@ type Events interface {
 	// Tail is EventsAfter, but waits for an event if there is none yet, until ctx
 	// ends.
 	Tail(ctx context.Context, after EventID, limit int, viewer Viewer) ([]Event, error)
+	// EventsByID returns those of at most MaxLimit events that are still kept and that the
+	// viewer may see, in the order of the ids. An event that is redacted meanwhile is
+	// returned as it is now.
+	EventsByID(ctx context.Context, ids []EventID, viewer Viewer) ([]Event, error)
 	// LastEvent returns the id of the newest event, "" if there is none.
 	LastEvent(ctx context.Context) (EventID, error)
 }

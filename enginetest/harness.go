@@ -72,6 +72,7 @@ func groups() []group {
 		{name: "erase", tests: eraseTests()},
 		{name: "restart", tests: restartTests()},
 		{name: "admin", tests: adminTests()},
+		{name: "webhooks", tests: webhookTests()},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // allIDs checks the ids of users, and reads them for the checks that follow.
@@ -270,10 +271,33 @@ func (c *checker) admin() {
 		}
 		hashes[one.Hash] = true
 	})
+	c.webhooks()
 	c.table(tabErasure, func(k, v []byte) {
 		x, err := decodeErasure(k, v)
 		if err != nil || rollcall.CheckUser(x.user) != nil || rollcall.HashUser(x.user)&uint64(c.parts-1) != uint64(k[1]) {
 			c.fault(k, "an erasure that is not finished cannot be read")
+		}
+	})
+}
+
+// webhooks checks the webhooks and their states.
+func (c *checker) webhooks() {
+	known := make(map[string]bool)
+	c.table(tabWebhook, func(k, v []byte) {
+		w, err := enginekit.DecodeWebhook(v)
+		if err != nil || w.ID != string(k[1:]) {
+			c.fault(k, "a webhook cannot be read: %v", cmp.Or(err, errDamaged))
+			return
+		}
+		known[w.ID] = true
+	})
+	c.table(tabHookState, func(k, v []byte) {
+		if _, err := enginekit.DecodeWebhookState(v); err != nil || len(v) == 0 {
+			c.fault(k, "the state of a webhook cannot be read: %v", cmp.Or(err, errDamaged))
+			return
+		}
+		if !known[string(k[1:])] {
+			c.derived(k, removing(k), "is the state of no webhook")
 		}
 	})
 }

@@ -36,6 +36,7 @@ func tableInfos() []tableInfo {
 		{table: tabGone, name: "notes of who left", keyLen: 5, part: true, number: true},
 		{table: tabDirty, name: "notes of maps to archive", keyLen: 8, part: true},
 		{table: tabKey, name: "API keys"},
+		{table: tabHookState, name: "states of webhooks"},
 		{table: tabQuiet, name: "notes of who was announced offline last", keyLen: 10, part: true},
 		{table: tabMeta, name: "what holds for the whole store"},
 		{table: tabBlock, name: "user ids", keyLen: 5, part: true},
@@ -46,6 +47,7 @@ func tableInfos() []tableInfo {
 		{table: tabSession, name: "live sessions", keyLen: 18, part: true},
 		{table: tabUser, name: "settings of users", keyLen: 5, part: true, number: true},
 		{table: tabVisit, name: "hours of visits"},
+		{table: tabWebhook, name: "webhooks"},
 		{table: tabEndedDue, name: "times of ended sessions", keyLen: 26},
 		{table: tabRetry, name: "retried logins", keyLen: 33},
 	}

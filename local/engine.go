@@ -28,6 +28,7 @@ type Engine struct {
 	events       *eventLog
 	kinds        kindTable
 	keys         keyTable
+	webhooks     webhookTable
 	visits       visits
 	retries      retryLocks // taken before the lock of a partition
 	erasures     erasures
@@ -53,7 +54,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 8
+const format = 9
 
 // The names of the meta table.
 const (

@@ -166,6 +166,20 @@ func (s *fullStore) leaveForArchive() {
 	s.days[fullUser(1)] = append(s.days[fullUser(1)], day)
 }
 
+// webhook makes a webhook that has been served.
+func (s *fullStore) webhook() {
+	ctx, r := s.t.Context(), require.New(s.t)
+	w, _, err := s.roll.CreateWebhook(ctx, rollcall.NewWebhook{URL: "https://example.com/"})
+	r.NoError(err)
+	now := s.clock.Now()
+	ok, err := s.eng.LeaseWebhook(ctx, now, w.ID, "me", now.Add(time.Minute))
+	r.NoError(err)
+	r.True(ok)
+	r.NoError(s.eng.SaveWebhookState(ctx, now, w.ID, "me", rollcall.WebhookState{
+		FailingSince: now, Parked: []rollcall.WebhookMessage{{ID: "x", FirstAt: now, NextAt: now.Add(time.Hour)}},
+	}))
+}
+
 // others makes records of the rarer tables.
 func (s *fullStore) others(users int) {
 	ctx, r := s.t.Context(), require.New(s.t)
@@ -182,6 +196,7 @@ func (s *fullStore) others(users int) {
 			r.NoError(s.roll.RevokeKey(ctx, key.ID))
 		}
 	}
+	s.webhook()
 	// Last-seen times that are forgotten.
 	gone := s.login("forgotten", "")
 	s.kick(gone, "forgotten")

@@ -109,6 +109,10 @@ func (b *backSetter) record(k, v []byte) {
 		b.presence(k, v)
 	case tabBan, tabKey, tabRetry, tabErasure, tabFriend, tabEvent, tabPresEvent:
 		b.instant(k, v)
+	case tabWebhook:
+		b.webhook(k, v)
+	case tabHookState:
+		b.webhookState(k, v)
 	case tabDay, tabFirst, tabDirty, tabOffloaded, tabFigures, tabLost, tabVisit:
 		b.day(k, v)
 	}

@@ -130,7 +130,7 @@ func (r *repair) shutOut(record []byte, nothingMissing bool, at *time.Time) erro
 		switch {
 		case k[0] == tabBan && set, k[0] == tabKey && set && revoked(k, v):
 			r.mend.do(setting(k, v))
-		case k[0] == tabBan && gone && nothingMissing, k[0] == tabKey && gone:
+		case k[0] == tabBan && gone && nothingMissing, k[0] == tabKey && gone, k[0] == tabWebhook && gone:
 			r.mend.do(func(b *pebble.Batch) error { return b.Delete(k, nil) })
 		case k[0] == tabErasure && set:
 			if x, err := decodeErasure(k, v); err == nil && rollcall.CheckUser(x.user) == nil {

@@ -191,6 +191,10 @@ func adviceOn(table byte) string {
 		return "Erasures that were not finished may be lost: erase again whom you erased last."
 	case tabKey:
 		return "API keys may be lost: make them anew (rollcall key list)."
+	case tabWebhook:
+		return "Webhooks may be lost: make them anew (rollcall webhooks list)."
+	case tabHookState:
+		return "Webhooks whose state is lost begin anew where they were made: receivers get events again, or a reset."
 	case tabBlock, tabID:
 		return "Of users whose ids are lost, all that stood under their numbers is lost too."
 	case tabUser:

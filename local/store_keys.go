@@ -45,6 +45,8 @@ const (
 	tabRetry       = 'y' // retry key → what was answered
 	tabRetryDue    = 'Y' // ms, retry key → ""
 	tabVisit       = 'v' // length of the name, name, s when the hour began → sketch
+	tabWebhook     = 'w' // webhook id → webhook
+	tabHookState   = 'k' // webhook id → how far it has been served
 )
 
 type key []byte

@@ -77,6 +77,9 @@ func (e *Engine) loadShared() error {
 	if err != nil {
 		return err
 	}
+	if err := e.loadWebhooks(); err != nil {
+		return err
+	}
 	err = e.store.scan(uninterrupted(), newKey(tabKind, 1), func(k, v []byte) error {
 		if len(k) != 2 {
 			return damaged("kind", k, errDamaged)

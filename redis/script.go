@@ -57,6 +57,8 @@ type scripts struct {
 
 	apikeyPut script
 
+	webhookPut, webhookList, webhookLease, webhookSave script
+
 	retryClaim, retryRelease script
 
 	storeMeta, storeProbe script
@@ -137,6 +139,10 @@ func (s *scripts) named() map[string]*script {
 		"list_intersect":          &s.listIntersect,
 		"list_by_seen":            &s.listBySeen,
 		"apikey_put":              &s.apikeyPut,
+		"webhook_put":             &s.webhookPut,
+		"webhook_list":            &s.webhookList,
+		"webhook_lease":           &s.webhookLease,
+		"webhook_save":            &s.webhookSave,
 		"retry_claim":             &s.retryClaim,
 		"retry_release":           &s.retryRelease,
 		"store_meta":              &s.storeMeta,

@@ -1,0 +1,296 @@
+package rollcall
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+)
+
+// NewWebhook describes a webhook to be made; see [Webhook] for the fields.
+type NewWebhook struct {
+	URL         string
+	Description string
+	Filter      EventFilter
+	Invisible   bool
+	Batch       bool
+}
+
+// WebhookPatch changes a webhook; nil leaves a field as it is.
+type WebhookPatch struct {
+	URL         *string
+	Description *string
+	Filter      *EventFilter
+	Invisible   *bool
+	Batch       *bool
+	// Enabled turns it off, or on again. It goes on where it stopped.
+	Enabled *bool
+}
+
+// CreateWebhook makes a webhook for the events from now on, and returns its secret. That
+// is derived when it is needed and kept nowhere, so it is shown here once.
+func (r *Roll) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, string, error) {
+	w := Webhook{
+		ID: randomID("wh_"), URL: n.URL, Description: n.Description, Filter: n.Filter, Invisible: n.Invisible, Batch: n.Batch,
+		CreatedAt: r.clock.Now(), Generation: 1,
+	}
+	if err := w.validate(); err != nil {
+		return Webhook{}, "", err
+	}
+	made, err := observe(r, "create_webhook", func() (Webhook, error) {
+		var err error
+		if w.After, err = r.engine.LastEvent(ctx); err != nil {
+			return w, err
+		}
+		return r.engine.PutWebhook(ctx, w)
+	})
+	if err != nil {
+		return Webhook{}, "", err
+	}
+	return made, r.webhookSecret(made.ID, made.Generation), nil
+}
+
+// Webhooks returns all webhooks, oldest first.
+func (r *Roll) Webhooks(ctx context.Context) ([]Webhook, error) {
+	return observe(r, "list_webhooks", func() ([]Webhook, error) { return r.engine.Webhooks(ctx) })
+}
+
+// Webhook returns a webhook; CodeNotFound.
+func (r *Roll) Webhook(ctx context.Context, id string) (Webhook, error) {
+	all, err := r.Webhooks(ctx)
+	if err != nil {
+		return Webhook{}, err
+	}
+	i := slices.IndexFunc(all, func(w Webhook) bool { return w.ID == id })
+	if i < 0 {
+		return Webhook{}, NotFound("webhook")
+	}
+	return all[i], nil
+}
+
+// UpdateWebhook changes a webhook; CodeNotFound. It applies to what has not been sent yet.
+func (r *Roll) UpdateWebhook(ctx context.Context, id string, p WebhookPatch) (Webhook, error) {
+	return r.changeWebhook(ctx, "update_webhook", id, func(w *Webhook) error {
+		assign(&w.URL, p.URL)
+		assign(&w.Description, p.Description)
+		assign(&w.Filter, p.Filter)
+		assign(&w.Invisible, p.Invisible)
+		assign(&w.Batch, p.Batch)
+		if p.Enabled != nil && *p.Enabled {
+			w.Disabled, w.DisabledAt = "", time.Time{}
+		} else if p.Enabled != nil && w.Enabled() {
+			w.Disabled, w.DisabledAt = WebhookOnRequest, r.clock.Now()
+		}
+		return w.validate()
+	})
+}
+
+func assign[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// DeleteWebhook removes a webhook; CodeNotFound. A request under way may still arrive.
+func (r *Roll) DeleteWebhook(ctx context.Context, id string) error {
+	return r.do("delete_webhook", func() error { return r.engine.DeleteWebhook(ctx, id) })
+}
+
+// RotateWebhook gives a webhook another secret and returns it, once. The one before it
+// signs as well for WebhookRotation; CodeNotFound.
+func (r *Roll) RotateWebhook(ctx context.Context, id string) (Webhook, string, error) {
+	w, err := r.changeWebhook(ctx, "rotate_webhook", id, func(w *Webhook) error {
+		w.Generation++
+		w.RotatedAt = r.clock.Now()
+		return nil
+	})
+	if err != nil {
+		return Webhook{}, "", err
+	}
+	return w, r.webhookSecret(w.ID, w.Generation), nil
+}
+
+// ReplayWebhook delivers the events of [from, to) again that are still kept; CodeNotFound.
+// Their messages name the replay. CodeConflict while another replay is under way, or if
+// the webhook is disabled.
+func (r *Roll) ReplayWebhook(ctx context.Context, id string, from, to time.Time) (Webhook, error) {
+	now := r.clock.Now()
+	switch {
+	case from.IsZero():
+		return Webhook{}, Invalid("from", "is required")
+	case !from.Before(to):
+		return Webhook{}, Invalid("to", "must lie after from")
+	case to.After(now):
+		return Webhook{}, Invalid("to", "lies in the future: what is to come is delivered by itself")
+	}
+	return r.changeWebhook(ctx, "replay_webhook", id, func(w *Webhook) error {
+		if !w.Enabled() {
+			return &Error{Code: CodeConflict, Detail: "the webhook is disabled: enable it first"}
+		}
+		if w.Replay != nil {
+			return &Error{Code: CodeConflict, Detail: "a replay is under way: wait until it is over"}
+		}
+		last, err := r.engine.LastEvent(ctx)
+		w.Replay = &WebhookReplay{ID: randomID("wr_"), From: from.UTC(), To: to.UTC(), AskedAt: now, Until: last}
+		return err
+	})
+}
+
+// WebhookDeliveries returns the latest attempts of a webhook, newest first, up to
+// MaxWebhookDeliveries; CodeNotFound. An attempt is there a second or two after it was
+// made.
+func (r *Roll) WebhookDeliveries(ctx context.Context, id string, p PageRequest) (Page[WebhookDelivery], error) {
+	return observe(r, "webhook_deliveries", func() (Page[WebhookDelivery], error) {
+		var out Page[WebhookDelivery]
+		if err := p.checkNumbered(); err != nil {
+			return out, err
+		}
+		s, err := r.engine.WebhookState(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		slices.Reverse(s.Deliveries)
+		out.Total = len(s.Deliveries)
+		from := min(out.Total, (max(1, p.Number)-1)*p.Limit)
+		out.Items = s.Deliveries[from:min(out.Total, from+p.Limit)]
+		return out, nil
+	})
+}
+
+// checkNumbered refuses cursors and limits that a list by number does not take.
+func (p PageRequest) checkNumbered() error {
+	switch {
+	case p.Limit < 0 || p.Limit > MaxLimit:
+		return Invalid("limit", "must be between 0 and %d, is %d", MaxLimit, p.Limit)
+	case p.Number < 0 || p.Number > MaxLimit:
+		return Invalid("page", "must be between 1 and %d, is %d", MaxLimit, p.Number)
+	case p.Cursor != "":
+		return Invalid("cursor", "is of another list: this one has page numbers only")
+	}
+	return nil
+}
+
+// StopWebhook disables a webhook because of its receiver. If it is disabled already or
+// gone, that changes nothing.
+func (r *Roll) StopWebhook(ctx context.Context, id string, why WebhookStop) error {
+	_, err := r.changeWebhook(ctx, "stop_webhook", id, func(w *Webhook) error {
+		if w.Enabled() {
+			w.Disabled, w.DisabledAt = why, r.clock.Now()
+		}
+		return nil
+	})
+	if CodeOf(err) == CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// EndReplay says that a replay of a webhook is over. If another one is under way by now,
+// that changes nothing.
+func (r *Roll) EndReplay(ctx context.Context, id, replay string) error {
+	_, err := r.changeWebhook(ctx, "end_replay", id, func(w *Webhook) error {
+		if w.Replay != nil && w.Replay.ID == replay {
+			w.Replay = nil
+		}
+		return nil
+	})
+	if CodeOf(err) == CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// ImportWebhook stores a webhook that was made elsewhere; false if its id was known. It is
+// disabled until an administrator enables it: where it comes from may still deliver.
+func (r *Roll) ImportWebhook(ctx context.Context, w Webhook) (bool, error) {
+	if err := w.validate(); err != nil {
+		return false, err
+	}
+	if !validWebhookID(w.ID) || w.Generation < 1 || w.CreatedAt.IsZero() {
+		return false, Invalid("id", "is none of a webhook, or its generation or created_at is missing")
+	}
+	return observe(r, "import_webhook", func() (bool, error) {
+		switch _, err := r.engine.WebhookState(ctx, w.ID); {
+		case err == nil:
+			return false, nil
+		case CodeOf(err) != CodeNotFound:
+			return false, err
+		}
+		last, err := r.engine.LastEvent(ctx)
+		if err != nil {
+			return false, err
+		}
+		w := w.Clone()
+		w.Revision, w.After, w.Replay = 0, last, nil
+		w.Disabled, w.DisabledAt = WebhookImported, r.clock.Now()
+		_, err = r.engine.PutWebhook(ctx, w)
+		return err == nil, err
+	})
+}
+
+func validWebhookID(id string) bool {
+	raw, err := hex.DecodeString(id[min(3, len(id)):])
+	return err == nil && len(raw) == 8 && id[:3] == "wh_"
+}
+
+// changeAttempts is how often a change is tried again that another one got in the way of.
+const changeAttempts = 8
+
+// changeWebhook reads a webhook, changes it and stores it, unless another server has
+// changed it meanwhile: then it begins anew.
+func (r *Roll) changeWebhook(ctx context.Context, command, id string, change func(*Webhook) error) (Webhook, error) {
+	return observe(r, command, func() (Webhook, error) {
+		for attempt := 1; ; attempt++ {
+			all, err := r.engine.Webhooks(ctx)
+			if err != nil {
+				return Webhook{}, err
+			}
+			i := slices.IndexFunc(all, func(w Webhook) bool { return w.ID == id })
+			if i < 0 {
+				return Webhook{}, NotFound("webhook")
+			}
+			w := all[i].Clone()
+			if err := change(&w); err != nil {
+				return Webhook{}, err
+			}
+			out, err := r.engine.PutWebhook(ctx, w)
+			if err == nil || !errors.Is(err, ErrConflict) || attempt == changeAttempts {
+				return out, err
+			}
+		}
+	})
+}
+
+// WebhookKeys returns the keys that sign a message of a webhook now: that of its secret,
+// and for WebhookRotation after a rotation that of the one before it.
+func (r *Roll) WebhookKeys(w *Webhook) [][]byte {
+	latest := r.webhookKey(w.ID, w.Generation)
+	keys := [][]byte{latest[:]}
+	if w.Generation > 1 && r.clock.Now().Before(w.RotatedAt.Add(WebhookRotation)) {
+		before := r.webhookKey(w.ID, w.Generation-1)
+		keys = append(keys, before[:])
+	}
+	return keys
+}
+
+// webhookKey is HMAC-SHA-256(secret, "webhook" ‖ 0 ‖ id ‖ 0 ‖ generation).
+func (r *Roll) webhookKey(id string, generation uint64) [32]byte {
+	return r.keyed("webhook", []byte(id), binary.BigEndian.AppendUint64(nil, generation))
+}
+
+// webhookSecret is the text of a key, as Standard Webhooks writes it.
+func (r *Roll) webhookSecret(id string, generation uint64) string {
+	key := r.webhookKey(id, generation)
+	return "whsec_" + base64.StdEncoding.EncodeToString(key[:])
+}
+
+// randomID returns a prefix and 16 hex digits.
+func randomID(prefix string) string {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return prefix + hex.EncodeToString(id[:])
+}
