@@ -24,7 +24,7 @@ type NewWebhook struct {
 type WebhookPatch struct {
 	URL         *string
 	Description *string
-	Filter      *EventFilter
+	Types       *[]EventType // an empty list for all but those of presence
 	Invisible   *bool
 	Batch       *bool
 	// Enabled turns it off, or on again. It goes on where it stopped.
@@ -77,7 +77,7 @@ func (r *Roll) UpdateWebhook(ctx context.Context, id string, p WebhookPatch) (We
 	return r.changeWebhook(ctx, "update_webhook", id, func(w *Webhook) error {
 		assign(&w.URL, p.URL)
 		assign(&w.Description, p.Description)
-		assign(&w.Filter, p.Filter)
+		assign(&w.Filter.Types, p.Types)
 		assign(&w.Invisible, p.Invisible)
 		assign(&w.Batch, p.Batch)
 		if p.Enabled != nil && *p.Enabled {
@@ -202,39 +202,6 @@ func (r *Roll) EndReplay(ctx context.Context, id, replay string) error {
 		return nil
 	}
 	return err
-}
-
-// ImportWebhook stores a webhook that was made elsewhere; false if its id was known. It is
-// disabled until an administrator enables it: where it comes from may still deliver.
-func (r *Roll) ImportWebhook(ctx context.Context, w Webhook) (bool, error) {
-	if err := w.validate(); err != nil {
-		return false, err
-	}
-	if !validWebhookID(w.ID) || w.Generation < 1 || w.CreatedAt.IsZero() {
-		return false, Invalid("id", "is none of a webhook, or its generation or created_at is missing")
-	}
-	return observe(r, "import_webhook", func() (bool, error) {
-		switch _, err := r.engine.WebhookState(ctx, w.ID); {
-		case err == nil:
-			return false, nil
-		case CodeOf(err) != CodeNotFound:
-			return false, err
-		}
-		last, err := r.engine.LastEvent(ctx)
-		if err != nil {
-			return false, err
-		}
-		w := w.Clone()
-		w.Revision, w.After, w.Replay = 0, last, nil
-		w.Disabled, w.DisabledAt = WebhookImported, r.clock.Now()
-		_, err = r.engine.PutWebhook(ctx, w)
-		return err == nil, err
-	})
-}
-
-func validWebhookID(id string) bool {
-	raw, err := hex.DecodeString(id[min(3, len(id)):])
-	return err == nil && len(raw) == 8 && id[:3] == "wh_"
 }
 
 // changeAttempts is how often a change is tried again that another one got in the way of.

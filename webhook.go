@@ -48,7 +48,6 @@ const (
 	WebhookOnRequest WebhookStop = "request"  // an administrator said so
 	WebhookGone      WebhookStop = "gone"     // the receiver answered 410
 	WebhookFailing   WebhookStop = "failing"  // nothing but failures for five days
-	WebhookImported  WebhookStop = "imported" // it came from another store
 )
 
 // WebhookReplay is a range of time whose events are delivered again.
@@ -77,9 +76,10 @@ const (
 
 // WebhookState is how far a webhook has been served.
 type WebhookState struct {
-	// Position is the last event that was read, "" for Webhook.After. All events up to
-	// it have been delivered, are in Parked, or are none of the webhook's.
+	// Position is the last event that was read, if Begun; else it is Webhook.After. All
+	// events up to it have been delivered, are in Parked, or are none of the webhook's.
 	Position EventID `json:"position,omitempty"`
+	Begun    bool    `json:"begun,omitempty"`
 	// Parked are messages that are not delivered yet, in the order of their events.
 	Parked []WebhookMessage `json:"parked,omitempty"`
 	// FailingSince is the first failure since the last success; zero for none.

@@ -37,6 +37,7 @@ type side struct {
 	sessions []rollcall.SessionID
 	tokens   []string
 	keys     []string // ids
+	hooks    []string // ids of webhooks
 	cursor   string   // of the last page
 	place    rollcall.EventID
 }
@@ -334,6 +335,7 @@ var beyond = map[string]string{
 	"AllBans":          "TestListsAreWalkedByCursor",
 	"AllActive":        "TestListsAreWalkedByCursor",
 	"Events":           "TestEventsGoOnAfterAConnectionIsLost",
+	"TestWebhook":      "TestAWebhookIsTested",
 }
 
 // without are the methods of a Roll that a client does not have, and why.
@@ -361,6 +363,9 @@ var without = map[string]string{
 	"Window":            "the server's own window is taken for 0",
 	"NewEventTicket":    "for pages of browsers",
 	"OpenEventTicket":   "the server does",
+	"StopWebhook":       "the server does",
+	"EndReplay":         "the server does",
+	"WebhookKeys":       "the secret stays with the server",
 }
 
 // TestEveryMethodOfRollHasItsCounterpart compares the method sets.

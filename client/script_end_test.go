@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -77,7 +78,7 @@ func (s *script) edges() []step {
 		}},
 		quiet("Ready", func(ctx context.Context, one *side) error { return one.Ready(ctx) }),
 	}
-	return append(append(out, s.keySteps()...), quiet("Close", func(_ context.Context, one *side) error {
+	return append(slices.Concat(out, s.keySteps(), webhookSteps()), quiet("Close", func(_ context.Context, one *side) error {
 		if one.server == nil {
 			return nil // it is closed when the test ends
 		}

@@ -66,6 +66,14 @@ type service interface {
 	CreateKey(context.Context, rollcall.NewKey) (rollcall.APIKey, string, error)
 	Keys(context.Context) ([]rollcall.APIKey, error)
 	RevokeKey(context.Context, string) error
+	CreateWebhook(context.Context, rollcall.NewWebhook) (rollcall.Webhook, string, error)
+	Webhooks(context.Context) ([]rollcall.Webhook, error)
+	Webhook(context.Context, string) (rollcall.Webhook, error)
+	UpdateWebhook(context.Context, string, rollcall.WebhookPatch) (rollcall.Webhook, error)
+	DeleteWebhook(context.Context, string) error
+	RotateWebhook(context.Context, string) (rollcall.Webhook, string, error)
+	ReplayWebhook(context.Context, string, time.Time, time.Time) (rollcall.Webhook, error)
+	WebhookDeliveries(context.Context, string, rollcall.PageRequest) (rollcall.Page[rollcall.WebhookDelivery], error)
 	EventsAfter(context.Context, rollcall.EventID, int) ([]rollcall.Event, error)
 	Tail(context.Context, rollcall.EventID, int) ([]rollcall.Event, error)
 	LastEvent(context.Context) (rollcall.EventID, error)

@@ -133,7 +133,7 @@ func webhooksRestart(h *harness) {
 // fullState is a state with something in every field.
 func (h *harness) fullState(n int) rollcall.WebhookState {
 	s := rollcall.WebhookState{
-		Position: h.last(), FailingSince: h.now(), Failures: 7, Replay: "wr_1", ReplayPosition: h.last(), ReplayDone: true,
+		Position: h.last(), Begun: true, FailingSince: h.now(), Failures: 7, Replay: "wr_1", ReplayPosition: h.last(), ReplayDone: true,
 	}
 	for i := range n {
 		s.Parked = append(s.Parked, rollcall.WebhookMessage{

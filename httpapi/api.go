@@ -246,6 +246,7 @@ func sections() []*huma.Tag {
 		{"Attendance", "Who was there on which days, and figures made from that."},
 		{"Visits", "Estimates of how many different visitors there were."},
 		{"Events", "What happens, as it happens."},
+		{"Webhooks", "Addresses that events are posted to."},
 		{"End user", "What end users ask for themselves, by the token of their session."},
 		{"Administration", "API keys, the archive and figures of the server."},
 		{"Operation", "Health, measures, and this document."},

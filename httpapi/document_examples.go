@@ -26,6 +26,9 @@ var bodyExamples = map[string]string{
 	"unmark":         `{"marks":[{"user":"alice","day":"2026-02-03"}]}`,
 	"visit":          `{"name":"home","visitors":["v1","v2"]}`,
 	"create-key":     `{"name":"gateway","role":"writer","ttl":"90d"}`,
+	"create-webhook": `{"url":"https://example.com/hooks/rollcall","types":["session.started","session.ended"]}`,
+	"update-webhook": `{"enabled":false}`,
+	"replay-webhook": `{"from":"2026-02-03T00:00:00.000Z","to":"2026-02-03T12:00:00.000Z"}`,
 }
 
 // valueExamples are values in answers, by the name of the property.
@@ -34,6 +37,7 @@ var valueExamples = map[string]any{
 	"user": "alice", "name": "Alice", "kind": "user", "app": "shop", "device": "ios", "ip": "203.0.113.7",
 	"user_agent": "Shop/1.2", "attrs": "gold", "cause": "replaced", "role": "writer", "items": "alice",
 	"token": "rct_…", "key": "rck_…", "beat_key": strings.Repeat("0f", 32), "runner": "server-1", "version": "1.0.0",
+	"url": "https://example.com/hooks/rollcall", "secret": "whsec_…", "message": "000000010000000000000007", "result": "delivered",
 	"timezone": "UTC", "engine": "local", "period": "week", "cohort": "first", "measure": "on", "by": "day", "status": "ok",
 }
 

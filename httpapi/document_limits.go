@@ -41,6 +41,7 @@ var textLimits = map[string]textLimit{
 	"user_agent": {max: rollcall.MaxUserAgentLen},
 	"attrs":      {max: rollcall.MaxAttrValueLen},
 	"reason":     {max: rollcall.MaxReasonLen}, "actor": {max: rollcall.MaxActorLen},
+	"url": {min: 1, max: rollcall.MaxWebhookURL}, "description": {max: rollcall.MaxWebhookDescription},
 	"session": idLimit, "except": idLimit,
 	"cause":   {values: anyOf(rollcall.Causes()...)},
 	"role":    {values: anyOf(rollcall.RoleReader, rollcall.RoleWriter, rollcall.RoleAdmin)},

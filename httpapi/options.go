@@ -46,6 +46,9 @@ type Options struct {
 	// Archive shows and starts the runs of the archive; nil for none.
 	Archive Archive
 
+	// Webhooks delivers; nil if this server does not.
+	Webhooks Webhooks
+
 	Logger  *slog.Logger // default: nothing is logged
 	Metrics *Metrics     // default: a registry of the server's own
 	Version string       // shown in the OpenAPI document and in the statistics; default "dev"

@@ -105,6 +105,7 @@ func (s *Server) registerAll() {
 	s.registerVisitNames()
 	s.registerEvents()
 	s.registerKeys()
+	s.registerWebhooks()
 	s.registerArchive()
 	s.registerStats()
 	s.registerHealth()

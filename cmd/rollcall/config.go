@@ -17,12 +17,14 @@ import (
 	"github.com/rollcall/rollcall/httpapi"
 	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/redis"
+	"github.com/rollcall/rollcall/webhook"
 )
 
 // config is the configuration, read and checked.
 type config struct {
 	listen   string
 	udp      string // "" for none
+	webhooks webhook.Allow
 	tlsCert  string
 	tlsKey   string
 	dataDir  string
@@ -113,6 +115,9 @@ func (r *configReader) read() *config {
 	_, port, err := net.SplitHostPort(c.listen)
 	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
 		r.fault("listen", "must be an address and a port, such as 127.0.0.1:8080, is %q", c.listen)
+	}
+	if c.webhooks, err = webhook.ParseAllow(list(r.get("webhooks.allow"))); err != nil {
+		r.faults = append(r.faults, errors.New(message(err)))
 	}
 	c.udp = r.get("udp.listen")
 	if _, port, err := net.SplitHostPort(c.udp); c.udp != "" {

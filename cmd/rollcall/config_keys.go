@@ -52,6 +52,7 @@ type settings struct {
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
 	CORSOrigins  string `key:"cors_origins" name:"cors-origins" help:"Origins whose pages may send touches."`
 	UDPListen    string `key:"udp.listen" name:"udp-listen" placeholder:"127.0.0.1:8081" help:"Address for UDP beats (default: none are taken)."`
+	HooksAllow   string `key:"webhooks.allow" name:"webhooks-allow" placeholder:"10.1.0.0/16" help:"Private networks and hosts that webhooks may reach (default: none)."`
 	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" def:"10000,20000" placeholder:"10000,20000" help:"Requests a second of a key, as rate,burst; off for none."`
 	RateSession  string `key:"rate_limits.session" name:"rate-limits-session" def:"50,200" placeholder:"50,200" help:"Requests a second of an end user, as rate,burst."`
 	RateFailures string `key:"rate_limits.failures" name:"rate-limits-failures" def:"20,100" placeholder:"20,100" help:"Failed sign-ins a second of an address, as rate,burst."`

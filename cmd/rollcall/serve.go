@@ -16,6 +16,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/httpapi"
 	"github.com/rollcall/rollcall/udpbeat"
+	"github.com/rollcall/rollcall/webhook"
 )
 
 type serveCmd struct {
@@ -48,6 +49,7 @@ type server struct {
 	api     *httpapi.Server
 	archive *archiveService   // nil without an archive
 	udp     *udpbeat.Listener // nil if no UDP beats are taken
+	hooks   *webhook.Deliverer
 	http    *http.Server
 	cert    *keyPair // nil for plain HTTP
 	hangup  <-chan os.Signal
@@ -141,6 +143,10 @@ func (s *server) open() error {
 		s.archive.schedule(s.app, conf.archive)
 		opts.Archive = s.archive.scheduler
 	}
+	if s.hooks, err = deliverWebhooks(s.roll, s.engine, conf.webhooks, s.log, metrics.Registry()); err != nil {
+		return errors.Join(err, s.close())
+	}
+	opts.Webhooks = s.hooks
 	opts.Logger, opts.Metrics, opts.Version = s.log, metrics, version()
 	if s.api, err = httpapi.New(s.roll, opts); err != nil {
 		return errors.Join(err, s.close())
@@ -153,11 +159,14 @@ func (s *server) open() error {
 
 func (s *server) close() error {
 	s.archive.stop()
-	var udpErr error
+	var doors []error
 	if s.udp != nil {
-		udpErr = s.udp.Close()
+		doors = append(doors, s.udp.Close())
 	}
-	return errors.Join(udpErr, s.roll.Close(), s.engine.Close(), s.archive.close())
+	if s.hooks != nil {
+		doors = append(doors, s.hooks.Close())
+	}
+	return errors.Join(errors.Join(doors...), s.roll.Close(), s.engine.Close(), s.archive.close())
 }
 
 // serve answers requests until the context ends, then drains.

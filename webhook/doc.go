@@ -1,0 +1,54 @@
+// Package webhook posts events to the addresses that administrators have given, as
+// Standard Webhooks describes it (https://www.standardwebhooks.com).
+//
+// # A message
+//
+// A message is a POST with three headers: webhook-id, webhook-timestamp, and
+// webhook-signature, which is "v1," and the base64 of HMAC-SHA-256 over
+// "id.timestamp.body". For a day after a rotation it has a signature of either secret. The
+// body is
+//
+//	{"type": "session.ended", "timestamp": "2026-02-03T04:05:06.789Z", "data": {…the event…}}
+//
+// The type is that of the event. A batch has the type "events" and data.events. A message
+// of the type "reset" says that events before it are missing, and data.reason why. The id
+// is that of the event, and stays the same however often and from whichever server the
+// message is sent: it tells repeats apart. A message of a replay has "replay".
+//
+// # The queue
+//
+// The problem: a receiver may be away for days, and a server may die at any moment. No
+// event may be left out without a word, those of one user must come in order, and nothing
+// may grow without a bound.
+//
+// The log of events is the queue. What is kept of a webhook is a position in the log, and
+// the messages up to it that are not delivered yet: the parked ones, which hold at most
+// [rollcall.MaxWebhookParked] events. When there is no room for more, nothing is read until
+// there is. If the log no longer has what follows the position, or an event that is parked,
+// the receiver gets a reset.
+//
+// The invariant: every event up to the position has been delivered, is parked, or is none
+// of the webhook's. So whatever state was saved last, going on from it leaves nothing out.
+//
+//	1 take the lease of the webhook, and load its state
+//	2 read events behind the position: park them, move the position
+//	3 send what is due, unless a message before it has one of its users
+//	4 remove what was delivered, put off what was not
+//	5 save the state, at the latest a second after it has changed
+//
+// A batch is saved before it is sent the first time, so that a repeat has the same id.
+//
+// | the server dies after step | its successor |
+// | --- | --- |
+// | 1, 2 | reads the same events again |
+// | 3, 4 | sends again what was delivered since the state was saved |
+// | 5 | sends nothing again |
+//
+// # A receiver that fails
+//
+// A message that failed is tried again for 72 hours, after 5 s and then twice as long each
+// time, up to an hour. After that it is given up, and a reset says so. Retry-After puts
+// all messages of the webhook off. After ten failures without a success one message at a
+// time is tried, up to ten minutes apart: the others stay in the log. The answer 410
+// disables the webhook, and so do five days with nothing but failures.
+package webhook

@@ -1,0 +1,304 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+)
+
+// world is a store of webhooks and events in plain maps, by the clock of a test's bubble,
+// and the receiver of its messages. It does what the engines are held to by their suite.
+type world struct {
+	t  *testing.T
+	mu sync.Mutex
+
+	events  []rollcall.Event
+	trimmed int // events that are no longer kept
+	hooks   map[string]rollcall.Webhook
+	states  map[string]rollcall.WebhookState
+	leases  map[string]lease
+	news    chan struct{}
+	saves   int
+
+	answer func(r request) outcome // of the receiver; nil for 204
+	got    []got
+}
+
+type lease struct {
+	holder string
+	until  time.Time
+}
+
+// got is a message that arrived.
+type got struct {
+	id, typ string
+	users   []string
+	events  []rollcall.EventID
+	replay  string
+	reason  string
+	at      time.Time
+	keys    int
+	result  outcome
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{
+		t: t, hooks: make(map[string]rollcall.Webhook), states: make(map[string]rollcall.WebhookState),
+		leases: make(map[string]lease), news: make(chan struct{}),
+	}
+}
+
+const hookID = "wh_0123456789abcdef"
+
+// start makes a webhook and starts a deliverer, which is closed when the test ends.
+func (w *world) start(change ...func(*rollcall.Webhook)) *Deliverer {
+	hook := rollcall.Webhook{ID: hookID, URL: "https://example.com/", CreatedAt: time.Now(), Generation: 1, Revision: 1}
+	for _, f := range change {
+		f(&hook)
+	}
+	w.hooks[hook.ID] = hook
+	return w.another()
+}
+
+// another starts a deliverer, as one more server would.
+func (w *world) another() *Deliverer { return start(w, Options{poster: w}) }
+
+// happen appends an event of each user.
+func (w *world) happen(users ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, user := range users {
+		w.events = append(w.events, rollcall.Event{
+			ID: eventID(len(w.events) + 1), Type: rollcall.SessionStarted, At: time.Now(), User: user,
+		})
+	}
+	close(w.news)
+	w.news = make(chan struct{})
+}
+
+func eventID(n int) rollcall.EventID { return rollcall.EventID(fmt.Sprintf("%08d", n)) }
+
+// place is the number of the event with an id.
+func place(id rollcall.EventID) (n int) {
+	_, _ = fmt.Sscanf(string(id), "%d", &n)
+	return n
+}
+
+func (w *world) post(_ context.Context, r request) outcome {
+	var b struct {
+		Type   string
+		Replay string
+		Data   struct {
+			ID     rollcall.EventID
+			User   string
+			Reason string
+			Events []struct {
+				ID   rollcall.EventID
+				User string
+			}
+		}
+	}
+	require.NoError(w.t, json.Unmarshal(r.body, &b))
+	g := got{id: r.id, typ: b.Type, replay: b.Replay, reason: b.Data.Reason, at: r.at, keys: len(r.keys)}
+	if b.Data.ID != "" {
+		g.users, g.events = []string{b.Data.User}, []rollcall.EventID{b.Data.ID}
+	}
+	for _, e := range b.Data.Events {
+		g.users, g.events = append(g.users, e.User), append(g.events, e.ID)
+	}
+	g.result = outcome{status: 204}
+	if w.answer != nil {
+		g.result = w.answer(r)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.got = append(w.got, g)
+	return g.result
+}
+
+// delivered returns the messages that were taken.
+func (w *world) delivered() []got {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.got), func(g got) bool { return g.result.err != nil })
+}
+
+func (w *world) attempts() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.got)
+}
+
+// hook returns the webhook as it stands.
+func (w *world) hook() rollcall.Webhook {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hooks[hookID]
+}
+
+func (w *world) state() rollcall.WebhookState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.states[hookID]
+}
+
+// change changes the webhook as an administrator does.
+func (w *world) change(f func(*rollcall.Webhook)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	hook := w.hooks[hookID]
+	f(&hook)
+	hook.Revision++
+	w.hooks[hookID] = hook
+}
+
+// away is a receiver that does not answer.
+func away(request) outcome { return outcome{err: fmt.Errorf("no answer")} }
+
+// inOrder requires each event once or more, those of one user first seen in order, and
+// returns how often they came in all.
+func (w *world) inOrder(want int) int {
+	seen, last, total := make(map[rollcall.EventID]bool), make(map[string]int), 0
+	for _, g := range w.delivered() {
+		for i, id := range g.events {
+			total++
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			require.Greater(w.t, place(id), last[g.users[i]], "event %s of %s came late", id, g.users[i])
+			last[g.users[i]] = place(id)
+		}
+	}
+	require.Len(w.t, seen, want)
+	return total
+}
+
+// inBubble runs a test on a clock of its own, which leaps when all wait.
+func inBubble(t *testing.T, run func(w *world)) {
+	synctest.Test(t, func(t *testing.T) { run(newWorld(t)) })
+}
+
+// pass lets time pass, and all that happens in it.
+func pass(d time.Duration) {
+	<-time.After(d) // on the bubble's clock
+	synctest.Wait()
+}
+
+func (w *world) Now() time.Time { return time.Now() }
+
+func (w *world) Webhooks(context.Context) ([]rollcall.Webhook, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []rollcall.Webhook
+	for _, h := range w.hooks {
+		out = append(out, h.Clone())
+	}
+	return out, nil
+}
+
+func (w *world) StopWebhook(_ context.Context, _ string, why rollcall.WebhookStop) error {
+	w.change(func(h *rollcall.Webhook) { h.Disabled, h.DisabledAt = why, time.Now() })
+	return nil
+}
+
+func (w *world) EndReplay(context.Context, string, string) error {
+	w.change(func(h *rollcall.Webhook) { h.Replay = nil })
+	return nil
+}
+
+func (w *world) WebhookKeys(h *rollcall.Webhook) [][]byte {
+	keys := [][]byte{{1}}
+	if h.Generation > 1 && time.Since(h.RotatedAt) < rollcall.WebhookRotation {
+		keys = append(keys, []byte{2})
+	}
+	return keys
+}
+
+func (w *world) EventsAfter(_ context.Context, after rollcall.EventID, limit int, _ rollcall.Viewer) ([]rollcall.Event, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	from := place(after)
+	if after != "" && from < w.trimmed {
+		return nil, rollcall.ErrEventsGone
+	}
+	from = max(from, w.trimmed)
+	return slices.Clone(w.events[from:min(len(w.events), from+limit)]), nil
+}
+
+func (w *world) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+	for {
+		w.mu.Lock()
+		news := w.news
+		w.mu.Unlock()
+		if events, err := w.EventsAfter(ctx, after, limit, v); err != nil || len(events) > 0 {
+			return events, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-news:
+		}
+	}
+}
+
+func (w *world) EventsByID(_ context.Context, ids []rollcall.EventID, _ rollcall.Viewer) ([]rollcall.Event, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []rollcall.Event
+	for _, id := range ids {
+		if n := place(id); n > w.trimmed && n <= len(w.events) {
+			out = append(out, w.events[n-1])
+		}
+	}
+	return out, nil
+}
+
+func (w *world) LastEvent(context.Context) (rollcall.EventID, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.events) == 0 {
+		return "", nil
+	}
+	return eventID(len(w.events)), nil
+}
+
+func (w *world) LeaseWebhook(_ context.Context, now time.Time, id, holder string, until time.Time) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l, taken := w.leases[id]
+	if taken && l.holder != holder && now.Before(l.until) {
+		return false, nil
+	}
+	w.leases[id] = lease{holder, until}
+	return true, nil
+}
+
+func (w *world) WebhookState(_ context.Context, id string) (rollcall.WebhookState, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.states[id], nil
+}
+
+func (w *world) SaveWebhookState(_ context.Context, now time.Time, id, holder string, s rollcall.WebhookState) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.leases[id]; l.holder != holder || !now.Before(l.until) {
+		return &rollcall.Error{Code: rollcall.CodeConflict}
+	}
+	require.LessOrEqual(w.t, len(s.Parked), rollcall.MaxWebhookParked)
+	require.LessOrEqual(w.t, len(s.Deliveries), rollcall.MaxWebhookDeliveries)
+	s.Parked, s.Deliveries = slices.Clone(s.Parked), slices.Clone(s.Deliveries)
+	w.states[id] = s
+	w.saves++
+	return nil
+}

@@ -1,0 +1,212 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+const (
+	// readAhead is how many messages that could be sent at once may wait.
+	readAhead = 64
+	// pageLen is how many events are read at once.
+	pageLen = 500
+	// replayPages bounds the pages that one turn reads for a replay, which may have to look
+	// at many events that are not in its range.
+	replayPages = 4
+)
+
+// batchKey tells open batches apart: of a replay or not, of users that messages before
+// them have or not.
+type batchKey struct {
+	replay string
+	held   bool
+}
+
+// room returns how many more events may be read.
+func (w *worker) room() int {
+	fresh := 0
+	for _, m := range w.queue {
+		if m.Attempts == 0 && !m.waits {
+			fresh++
+		}
+	}
+	left := rollcall.MaxWebhookParked - w.parked
+	switch {
+	case w.failing(): // one to try next is enough
+		return min(left, 1-min(fresh, 1))
+	case fresh >= readAhead:
+		return 0
+	default:
+		return left
+	}
+}
+
+// read reads events behind the position into the queue, as long as there is room.
+func (w *worker) read(ctx context.Context, now time.Time) {
+	for w.more && w.room() > 0 && !now.Before(w.retryAt) && ctx.Err() == nil {
+		if !w.state.Begun {
+			w.state.Position, w.state.Begun = w.hook.Load().After, true
+		}
+		events, err := w.page(ctx, w.state.Position)
+		switch {
+		case errors.Is(err, rollcall.ErrEventsGone):
+			w.skip(ctx, now)
+			return
+		case err != nil:
+			w.retryAt = now.Add(saveRetry)
+			return
+		case len(events) == 0:
+			w.more = false
+			return
+		}
+		for _, e := range events {
+			if w.room() == 0 {
+				break
+			}
+			w.state.Position = e.ID
+			if w.hook.Load().Shows(&e) {
+				w.park(e, "", now)
+			}
+		}
+		w.changed()
+	}
+}
+
+// page reads events.
+func (w *worker) page(ctx context.Context, after rollcall.EventID) ([]rollcall.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return w.d.src.EventsAfter(ctx, after, pageLen, w.hook.Load().Viewer())
+}
+
+// skip goes on from now, as the log no longer has what follows the position.
+func (w *worker) skip(ctx context.Context, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	last, err := w.d.src.LastEvent(ctx)
+	if err != nil {
+		w.retryAt = now.Add(saveRetry)
+		return
+	}
+	w.state.Position = last
+	w.lose(rollcall.WebhookTrimmed, now)
+}
+
+// lose has the receiver told that events are missing. One message is enough for all that
+// is missing by the time it is sent.
+func (w *worker) lose(why rollcall.WebhookLoss, now time.Time) {
+	told := slices.ContainsFunc(w.queue, func(m *message) bool { return m.Reset != "" && !m.sending })
+	if !told {
+		w.push(newReset(why, now))
+	}
+	w.changed()
+}
+
+// park puts an event into the queue.
+func (w *worker) park(e rollcall.Event, replay string, now time.Time) {
+	if !w.hook.Load().Batch {
+		m := &message{WebhookMessage: rollcall.WebhookMessage{ID: string(e.ID), Replay: replay}, typ: string(e.Type), readAt: now}
+		m.waits = w.users[e.User] > 0
+		m.add(e)
+		w.push(m)
+		return
+	}
+
+	// A user whose events wait in another batch joins the batch that waits for it, so
+	// that the others need not.
+	free := w.open[batchKey{replay: replay}]
+	key := batchKey{replay: replay, held: slices.ContainsFunc(w.queue, func(m *message) bool {
+		return m != free && m.has(e.User)
+	})}
+	m := w.open[key]
+	if m == nil {
+		m = &message{WebhookMessage: rollcall.WebhookMessage{Replay: replay}, typ: typeBatch, open: true, since: now}
+		w.open[key] = m
+		w.push(m)
+		w.parked-- // its events count
+	}
+	m.readAt = now
+	if e.User != "" && !m.has(e.User) {
+		w.users[e.User]++
+	}
+	m.add(e)
+	if w.parked++; len(m.Events) == rollcall.MaxWebhookBatch {
+		w.shut(m)
+	}
+}
+
+// shut ends a batch: it takes no more events.
+func (w *worker) shut(m *message) {
+	m.shut()
+	maps.DeleteFunc(w.open, func(_ batchKey, other *message) bool { return other == m })
+	w.changed()
+}
+
+// replay reads events of the range that is to be delivered again, once there is nothing
+// else to read.
+func (w *worker) replay(ctx context.Context, now time.Time) {
+	want := w.hook.Load().Replay
+	if want == nil || want.ID == w.replayed || now.Before(w.retryAt) {
+		return
+	}
+	if w.state.Replay != want.ID {
+		w.state.Replay, w.state.ReplayPosition, w.state.ReplayDone = want.ID, "", want.Until == ""
+		w.changed()
+	}
+	for range replayPages {
+		if w.more || w.state.ReplayDone || w.room() == 0 {
+			break
+		}
+		if !w.replayPage(ctx, want, now) {
+			return
+		}
+	}
+	left := slices.ContainsFunc(w.queue, func(m *message) bool { return m.Replay == want.ID })
+	switch {
+	case !w.state.ReplayDone && !w.more && w.room() > 0:
+		w.wakeUp()
+	case w.state.ReplayDone && !left && w.save(ctx): // else it would begin anew after a crash
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		if err := w.d.src.EndReplay(ctx, w.id, want.ID); err != nil {
+			w.retryAt = now.Add(saveRetry)
+			return
+		}
+		w.replayed = want.ID
+		w.d.Changed()
+	}
+}
+
+// replayPage reads a page of the log for a replay; false if it could not.
+func (w *worker) replayPage(ctx context.Context, want *rollcall.WebhookReplay, now time.Time) bool {
+	events, err := w.page(ctx, w.state.ReplayPosition)
+	switch {
+	case errors.Is(err, rollcall.ErrEventsGone):
+		w.state.ReplayPosition = "" // it goes on at the oldest that is kept
+		return true
+	case err != nil:
+		w.retryAt = now.Add(saveRetry)
+		return false
+	}
+	w.state.ReplayDone = len(events) == 0
+	for _, e := range events {
+		if w.room() == 0 {
+			break
+		}
+		if e.ID > want.Until {
+			w.state.ReplayDone = true
+			break
+		}
+		w.state.ReplayPosition = e.ID
+		if w.hook.Load().Shows(&e) && !e.At.Before(want.From) && e.At.Before(want.To) {
+			w.park(e, want.ID, now)
+		}
+	}
+	w.changed()
+	return true
+}

@@ -1,0 +1,281 @@
+package webhook
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+const (
+	firstRetry = 5 * time.Second // the wait doubles with each attempt
+	lastRetry  = time.Hour
+	// maxRetryAfter bounds what a receiver may ask for.
+	maxRetryAfter = time.Hour
+	// giveUpAfter is how long after its first attempt a message is given up.
+	giveUpAfter = 72 * time.Hour
+	// stopAfter is how long nothing but failures disables a webhook.
+	stopAfter = 5 * 24 * time.Hour
+
+	// probeFrom is after how many failures without a success one message at a time is
+	// sent, and lastProbe the longest wait between two of them.
+	probeFrom = 10
+	lastProbe = 10 * time.Minute
+
+	batchWait = time.Second // of a batch for more events
+	// stale is the age at which events are read again before they are sent: a user may
+	// have been erased meanwhile.
+	stale = 5 * time.Second
+)
+
+// failing reports whether the receiver seems to be away.
+func (w *worker) failing() bool { return w.state.Failures >= probeFrom }
+
+// send sends what is due, and returns when something is the next time.
+func (w *worker) send(ctx, sends context.Context, now time.Time) (next time.Time) {
+	next = now.Add(idle)
+	if !w.leads(now) || ctx.Err() != nil {
+		return next
+	}
+	if now.Before(w.paused) {
+		return earlier(next, w.paused)
+	}
+	due, next := w.due(now, next)
+	for _, m := range due {
+		if w.sending == w.limit() {
+			break
+		}
+		if m.open {
+			w.shut(m)
+		}
+		// Its id must not change if this server dies after it was sent.
+		if m.typ == typeBatch && !m.saved && (now.Before(w.retryAt) || !w.save(ctx)) {
+			return earlier(next, now.Add(saveRetry))
+		}
+		w.begin(sends, m, now)
+	}
+	return next
+}
+
+// limit returns how many requests may be under way.
+func (w *worker) limit() int {
+	if w.failing() || w.hook.Load().Batch {
+		return 1
+	}
+	return perWebhook
+}
+
+// due returns the messages that may be sent now, in their order, and when another one may
+// be, if that is before next. A message waits for those before it that have one of its users.
+func (w *worker) due(now, next time.Time) ([]*message, time.Time) {
+	var due []*message
+	before := make(map[string]bool) // users of the messages before
+	for _, m := range w.queue {
+		blocked := m.sending
+		for user := range m.users {
+			blocked = blocked || before[user]
+			before[user] = true
+		}
+		at := m.NextAt
+		if m.open {
+			at = m.since.Add(batchWait)
+		} else if w.failing() {
+			at = time.Time{} // what is tried next is decided below
+		}
+		switch {
+		case blocked:
+		case now.Before(at):
+			next = earlier(next, at)
+		default:
+			due = append(due, m)
+		}
+	}
+	if !w.failing() || len(due) == 0 {
+		return due, next
+	}
+
+	// The one that was tried least: what a receiver never takes must not be all that is
+	// tried.
+	least := due[0]
+	for _, m := range due {
+		if m.Attempts < least.Attempts {
+			least = m
+		}
+	}
+	return []*message{least}, next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// result is what became of an attempt.
+type result struct {
+	m       *message
+	row     rollcall.WebhookDelivery
+	outcome outcome
+	unread  error // its events could not be read: it was not sent
+	missing bool  // some of its events are no longer kept
+	empty   bool  // none of them is: it was not sent
+}
+
+// begin sends a message.
+func (w *worker) begin(sends context.Context, m *message, now time.Time) {
+	m.sending = true
+	w.sending++
+	events := m.events
+	if now.Sub(m.readAt) > stale {
+		events = nil
+	}
+	m.events = nil
+	if m.Attempts++; m.FirstAt.IsZero() {
+		m.FirstAt = now
+	}
+	r := result{m: m, row: rollcall.WebhookDelivery{
+		Message: m.ID, Type: m.typ, Events: len(m.Events), Replay: m.Replay, Attempt: m.Attempts, At: now,
+	}}
+	hook := w.hook.Load()
+	go func() {
+		w.attempt(sends, hook, &r, events)
+		w.results <- r
+	}()
+}
+
+// attempt posts a message.
+func (w *worker) attempt(ctx context.Context, hook *rollcall.Webhook, r *result, events []rollcall.Event) {
+	select {
+	case w.d.slots <- struct{}{}:
+		defer func() { <-w.d.slots }()
+	case <-ctx.Done():
+		r.unread = ctx.Err()
+		return
+	}
+	m := r.m
+	if events == nil && len(m.Events) > 0 {
+		var err error
+		if events, err = w.eventsOf(ctx, hook, m); err != nil {
+			r.unread = err
+			return
+		}
+		if r.missing = len(events) < len(m.Events); len(events) == 0 {
+			r.empty = true
+			return
+		}
+	}
+	text, err := m.bodyOf(events, m.FirstAt)
+	if err != nil {
+		r.unread = err
+		return
+	}
+	r.row.At = w.d.src.Now()
+	r.outcome = w.d.post.post(ctx, request{url: hook.URL, id: m.ID, at: r.row.At, body: text, keys: w.d.src.WebhookKeys(hook)})
+	w.d.fill(&r.row, r.outcome)
+	if r.outcome.err != nil && ctx.Err() != nil {
+		r.unread = ctx.Err() // cut off by this server: it says nothing of the receiver
+	}
+}
+
+// eventsOf reads the events of a message again.
+func (w *worker) eventsOf(ctx context.Context, hook *rollcall.Webhook, m *message) ([]rollcall.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return w.d.src.EventsByID(ctx, m.Events, hook.Viewer())
+}
+
+// settle takes over what became of an attempt.
+func (w *worker) settle(ctx context.Context, r result) {
+	now, m := w.d.src.Now(), r.m
+	m.sending = false
+	w.sending--
+	if r.missing {
+		w.lose(rollcall.WebhookTrimmed, now)
+	}
+	switch {
+	case r.unread != nil:
+		m.Attempts--
+		m.NextAt = now.Add(saveRetry)
+		w.changed()
+		return
+	case r.empty:
+		w.remove(m)
+		return
+	case r.outcome.err == nil:
+		w.delivered(m, now)
+	default:
+		w.failed(ctx, &r, now)
+	}
+	w.d.count(r.row.Result)
+	w.state.Deliveries = append(w.state.Deliveries, r.row)
+	if over := len(w.state.Deliveries) - rollcall.MaxWebhookDeliveries; over > 0 {
+		w.state.Deliveries = append([]rollcall.WebhookDelivery(nil), w.state.Deliveries[over:]...)
+	}
+	w.changed()
+}
+
+// delivered removes a message. If the receiver is back, all that waits is tried now.
+func (w *worker) delivered(m *message, now time.Time) {
+	if w.failing() {
+		for _, other := range w.queue {
+			other.NextAt = now
+		}
+		w.more, w.paused = true, time.Time{}
+	}
+	w.state.Failures, w.state.FailingSince = 0, time.Time{}
+	w.remove(m)
+}
+
+// failed puts a message off, or gives it or the whole webhook up.
+func (w *worker) failed(ctx context.Context, r *result, now time.Time) {
+	m := r.m
+	if w.state.Failures++; w.state.FailingSince.IsZero() {
+		w.state.FailingSince = now
+	}
+	m.NextAt = now.Add(spread(doubled(firstRetry, m.Attempts-1, lastRetry)))
+	if w.failing() {
+		w.paused = later(w.paused, now.Add(spread(doubled(firstRetry, w.state.Failures-probeFrom, lastProbe))))
+	}
+	if r.outcome.retryAfter > 0 {
+		w.paused = later(w.paused, now.Add(r.outcome.retryAfter))
+	}
+
+	switch {
+	case r.outcome.status == http.StatusGone:
+		w.stop(ctx, rollcall.WebhookGone, r.row.Error)
+	case now.Sub(w.state.FailingSince) >= stopAfter:
+		w.stop(ctx, rollcall.WebhookFailing, r.row.Error)
+	case now.Sub(m.FirstAt) < giveUpAfter:
+	case m.Reset != "":
+		m.FirstAt = now // it is never given up: nothing else would tell
+	default:
+		r.row.Result = rollcall.WebhookGivenUp
+		w.remove(m)
+		w.lose(rollcall.WebhookExhausted, now)
+	}
+}
+
+// stop disables the webhook.
+func (w *worker) stop(ctx context.Context, why rollcall.WebhookStop, last string) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := w.d.src.StopWebhook(ctx, w.id, why); err != nil {
+		w.d.log.Warn("a webhook could not be disabled", "webhook", w.id, "cause", string(why), "error", err)
+		return // the next failure tries again
+	}
+	w.d.log.Warn("a webhook was disabled: events wait for it in the log", "webhook", w.id, "cause", string(why), "last_error", last)
+	w.state.Failures, w.state.FailingSince = 0, time.Time{}
+	w.ended = true
+	w.changed()
+}
+
+// doubled doubles a wait n times, up to a limit.
+func doubled(d time.Duration, n int, limit time.Duration) time.Duration {
+	return min(d<<min(max(n, 0), 16), limit)
+}
+
+// spread spreads a wait over its upper half, so that not all return at once.
+func spread(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
