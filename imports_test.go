@@ -34,11 +34,7 @@ type layer struct {
 // layers is the direction in which imports run. A package in no layer has no
 // place yet, and is reported.
 func layers() []layer {
-<<<<<<< HEAD
-	doors := []string{"client", "history", "httpapi", "loadgen", "middleware", "replay", "transfer", "udpbeat"}
-=======
-	doors := []string{"client", "history", "httpapi", "middleware", "replay", "transfer", "udpbeat", "webhook"}
->>>>>>> 24d7ef4 (Webhooks: delivery, routes, client, command line)
+	doors := []string{"client", "history", "httpapi", "loadgen", "middleware", "replay", "transfer", "udpbeat", "webhook"}
 	engines := []string{"local", "redis"}
 	all := slices.Concat(doors, engines, []string{"archive", ".", "internal"})
 

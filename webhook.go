@@ -45,9 +45,9 @@ type WebhookStop string
 
 // Why a webhook is disabled.
 const (
-	WebhookOnRequest WebhookStop = "request"  // an administrator said so
-	WebhookGone      WebhookStop = "gone"     // the receiver answered 410
-	WebhookFailing   WebhookStop = "failing"  // nothing but failures for five days
+	WebhookOnRequest WebhookStop = "request" // an administrator said so
+	WebhookGone      WebhookStop = "gone"    // the receiver answered 410
+	WebhookFailing   WebhookStop = "failing" // nothing but failures for five days
 )
 
 // WebhookReplay is a range of time whose events are delivered again.

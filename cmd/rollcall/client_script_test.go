@@ -60,6 +60,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 // for them, of the same width.
 var changing = []struct{ pattern, instead string }{
 	{`\b0[0-9a-hjkmnp-tv-z]{25}\b`, "SESSION-SESSION-SESSION-SE"},
+	{`\bwh_[0-9a-f]{16}\b`, "wh_HOOKHOOKHOOKHOOK"},
 	{`\b[0-9a-f]{16}\b`, "KEYKEYKEYKEYKEYK"},
 	{`\brck_[\w-]{43}`, "rck_KEY"},
 	{`"next":"[^"]*"`, `"next":"NEXT"`},

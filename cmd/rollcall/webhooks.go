@@ -179,7 +179,7 @@ func (t *target) turn(a *app, id string, on bool) error {
 		if on {
 			fmt.Fprintf(a.stdout, "Webhook %s goes on where it stopped.\n", id)
 		} else {
-			fmt.Fprintf(a.stdout, "Webhook %s is off. Events wait for it as long as the log keeps them.\n", id)
+			fmt.Fprintf(a.stdout, "Webhook %s is off. Events wait as long as the log has them.\n", id)
 		}
 		return nil
 	})
@@ -225,7 +225,7 @@ func (c *webhooksRotateCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		return showSecret(a, c.JSON, w, secret, "Webhook %s signs with this secret, and for a day with the old one too.\n")
+		return showSecret(a, c.JSON, w, secret, "Webhook %s has this secret. For a day it signs with the old one too.\n")
 	})
 }
 
