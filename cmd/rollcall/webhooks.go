@@ -225,7 +225,7 @@ func (c *webhooksRotateCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		return showSecret(a, c.JSON, w, secret, "Webhook %s has this secret. For a day it signs with the old one too.\n")
+		return showSecret(a, c.JSON, w, secret, "Webhook %s has a new secret. The old one signs too for a day.\n")
 	})
 }
 
