@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -36,6 +37,7 @@ type Options struct {
 
 	resolver *net.Resolver
 	poster   poster
+	look     time.Duration // in place of lookEvery
 }
 
 // source is what a deliverer needs of a Roll and of the engine below it.
@@ -91,6 +93,7 @@ type Deliverer struct {
 	post   poster
 	http   *client // nil with another poster
 	log    *slog.Logger
+	every  time.Duration // to look at the list of webhooks
 	holder string
 	slots  chan struct{} // one for each request under way
 	stop   context.CancelFunc
@@ -112,7 +115,7 @@ func New(roll *rollcall.Roll, engine rollcall.Engine, o Options) *Deliverer {
 
 func start(src source, o Options) *Deliverer {
 	d := &Deliverer{
-		src: src, post: o.poster, log: o.Logger, holder: randomID(""), slots: make(chan struct{}, maxSending),
+		src: src, post: o.poster, log: o.Logger, every: cmp.Or(o.look, lookEvery), holder: randomID(""), slots: make(chan struct{}, maxSending),
 		done: make(chan struct{}), look: make(chan struct{}, 1), workers: make(map[string]*worker),
 	}
 	if d.post == nil {
@@ -154,7 +157,7 @@ func (d *Deliverer) run(ctx context.Context) {
 	defer running.Wait()
 	listening, deaf := func() {}, true // to events, while there are workers
 	defer func() { listening() }()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(d.every)
 	defer tick.Stop()
 	tried := make(map[string]time.Time) // when a lease was asked for last
 	for {

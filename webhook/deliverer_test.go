@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestEventsAreDeliveredOnceAndInOrder(t *testing.T) {
 
 func TestAReceiverThatIsDownForEightyHoursGetsWhatTheLogHas(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.answer = away
+		w.answer, w.look = away, time.Minute
 		d := w.start()
 		pass(2 * time.Second)
 		events := 0
@@ -65,7 +66,7 @@ func TestAReceiverThatIsDownForEightyHoursGetsWhatTheLogHas(t *testing.T) {
 
 func TestFiveDaysOfNothingButFailuresDisableAWebhook(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.answer = away
+		w.answer, w.look = away, time.Minute
 		d := w.start()
 		w.happen("alice", "bob")
 		pass(stopAfter - 2*time.Hour)
@@ -359,9 +360,9 @@ func TestPresenceIsToldOnRequestOnly(t *testing.T) {
 func TestDeliverersThatDieNowAndThenLeaveNothingOut(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		inBubble(t, func(w *world) {
-			n := 0
+			var n atomic.Int32
 			w.answer = func(request) outcome {
-				if n++; n%3 == 0 {
+				if n.Add(1)%3 == 0 {
 					return outcome{status: 503, err: fmt.Errorf("the receiver answered 503")}
 				}
 				return outcome{status: 204}
@@ -385,6 +386,32 @@ func TestDeliverersThatDieNowAndThenLeaveNothingOut(t *testing.T) {
 			}
 			pass(3 * time.Hour)
 			require.GreaterOrEqual(t, w.inOrder(events), events)
+			require.NoError(t, d.Close())
+		})
+	}
+}
+
+func TestABatchThatWaitsDoesNotOvertakeOneBehindIt(t *testing.T) {
+	for range 10 {
+		inBubble(t, func(w *world) {
+			var bad atomic.Bool
+			bad.Store(true)
+			w.answer = func(request) outcome {
+				if bad.Load() {
+					return outcome{status: 503, err: fmt.Errorf("the receiver answered 503")}
+				}
+				return outcome{status: 204}
+			}
+			d := w.start(func(h *rollcall.Webhook) { h.Batch = true })
+			pass(2 * time.Second)
+			w.happen("alice")
+			pass(1200 * time.Millisecond) // her batch has failed
+			w.happen("alice", "carol")
+			pass(1100 * time.Millisecond) // she waits for it, and carol's has failed
+			bad.Store(false)
+			w.happen("carol")
+			pass(time.Minute)
+			require.Equal(t, 4, w.inOrder(4))
 			require.NoError(t, d.Close())
 		})
 	}

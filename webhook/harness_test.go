@@ -28,6 +28,7 @@ type world struct {
 	leases  map[string]lease
 	news    chan struct{}
 	saves   int
+	look    time.Duration // how often a deliverer looks at the list of webhooks; for tests that last days
 
 	answer func(r request) outcome // of the receiver; nil for 204
 	got    []got
@@ -70,7 +71,7 @@ func (w *world) start(change ...func(*rollcall.Webhook)) *Deliverer {
 }
 
 // another starts a deliverer, as one more server would.
-func (w *world) another() *Deliverer { return start(w, Options{poster: w}) }
+func (w *world) another() *Deliverer { return start(w, Options{poster: w, look: w.look}) }
 
 // happen appends an event of each user.
 func (w *world) happen(users ...string) {

@@ -124,6 +124,10 @@ func (w *worker) park(e rollcall.Event, replay string, now time.Time) {
 		return m != free && m.has(e.User)
 	})}
 	m := w.open[key]
+	if m != nil && key.held && w.anyAfter(m, e.User) {
+		w.shut(m) // the event must come behind that one
+		m = nil
+	}
 	if m == nil {
 		m = &message{WebhookMessage: rollcall.WebhookMessage{Replay: replay}, typ: typeBatch, open: true, since: now}
 		w.open[key] = m
@@ -138,6 +142,19 @@ func (w *worker) park(e rollcall.Event, replay string, now time.Time) {
 	if w.parked++; len(m.Events) == rollcall.MaxWebhookBatch {
 		w.shut(m)
 	}
+}
+
+// anyAfter reports whether a message behind another one has a user.
+func (w *worker) anyAfter(m *message, user string) bool {
+	for _, other := range slices.Backward(w.queue) {
+		if other == m {
+			return false
+		}
+		if other.has(user) {
+			return true
+		}
+	}
+	return false
 }
 
 // shut ends a batch: it takes no more events.
