@@ -38,8 +38,7 @@ type returning struct {
 	fault            error // something that must not happen
 }
 
-// leastRoom is what a connection may cost the server, in KiB, and what it may need
-// besides.
+// What a connection may cost the server, and what it may need besides, in KiB.
 const (
 	roomOfConnection = 64
 	roomBesides      = 96 << 10
@@ -151,7 +150,7 @@ func (s *server) logPage(query string) (page logPage) {
 // all of them.
 func TestAllClientsComeBackAtOnceAfterARestart(t *testing.T) {
 	t.Parallel()
-	const window = 6 * time.Second
+	const window = 8 * time.Second
 	binary, dir := withRoom(t, buildBinary(t), *returningRoom), t.TempDir()
 	flags := []string{"--presence-window", window.String(), "--presence-leave-grace", "0s"}
 	s := start(t, binary, dir, flags...)

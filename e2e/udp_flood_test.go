@@ -117,7 +117,7 @@ func TestJunkByUDPCostsNoMemoryAndNoBeat(t *testing.T) {
 	for i := range conns {
 		conns[i], err = (&net.Dialer{}).DialContext(t.Context(), "udp", m[1])
 		require.NoError(t, err)
-		defer conns[i].Close()
+		t.Cleanup(func() { _ = conns[i].Close() })
 	}
 	counted, err := udpbeat.GatewayBeat{Key: made.ID, Seconds: uint32(time.Now().Unix()), Counter: 1, Users: []string{"first"}}.Append(nil, udpbeat.Key(key)) //nolint:gosec // until 2106
 	require.NoError(t, err)
