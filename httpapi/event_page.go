@@ -134,7 +134,10 @@ func (p *pager) await(ctx context.Context, reader *fanout.Reader[rollcall.Event]
 			return page, nil
 		case <-reader.Ready():
 		}
-		messages, _, _ := reader.Take()
+		messages, _, cut := reader.Take()
+		if cut {
+			return page, nil // more came at once than is kept for a reader: the log has it
+		}
 		for _, m := range messages {
 			page.Next = placeOf(m.Of.ID)
 			if m.Of.Type == resetEvent {

@@ -80,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1)}
+	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1), news: news{asking: make(chan struct{}, 1)}}
 	e.attendanceFigures.Days = engineDays{e}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func (l *logEnd) newest() place {
 // news is what this server knows of the events in Redis. It wakes the readers that wait for
 // more.
 type news struct {
-	asking sync.Mutex // held while Redis is asked, so that it is asked once
+	asking chan struct{} // holds an entry while Redis is asked, so that it is asked once
 
 	mu          sync.Mutex
 	known       logEnd       // as far as known
@@ -57,6 +57,16 @@ type news struct {
 	asked       bool         // somebody read since the last poll
 	waiting     int
 	wakeup      chan struct{}
+}
+
+// ask waits until nobody else asks Redis, or ctx ends.
+func (n *news) ask(ctx context.Context) (done func(), err error) {
+	select {
+	case n.asking <- struct{}{}:
+		return func() { <-n.asking }, nil
+	case <-ctx.Done():
+		return nil, unavailable(ctx.Err())
+	}
 }
 
 // wait returns a channel that wake closes, and a function to call when done with it.
@@ -165,8 +175,11 @@ func (n *news) invalidate() {
 // newest event.
 func (e *Engine) settledEnd(ctx context.Context, every bool) (logEnd, error) {
 	n := &e.news
-	n.asking.Lock()
-	defer n.asking.Unlock()
+	done, err := n.ask(ctx)
+	if err != nil {
+		return logEnd{}, err
+	}
+	defer done()
 	n.mu.Lock()
 	commands := n.commands // before anything is asked
 	n.mu.Unlock()
@@ -209,9 +222,12 @@ func (e *Engine) pollNews(ctx context.Context) error {
 	if idle {
 		return nil
 	}
-	n.asking.Lock()
-	defer n.asking.Unlock()
-	_, err := e.askNews(ctx, true)
+	done, err := n.ask(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = e.askNews(ctx, true)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -83,6 +84,22 @@ func TestEventsAreReadWhileRedisRefusesWrites(t *testing.T) {
 			require.Equal(t, []string{user}, got)
 		})
 	}
+}
+
+// TestAReaderDoesNotWaitForAnotherOnePastItsTime has one reader ask Redis, which does not
+// answer.
+func TestAReaderDoesNotWaitForAnotherOnePastItsTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 2, rollcall.Options{})
+	done, err := r.e.news.ask(t.Context())
+	require.NoError(t, err)
+	defer done()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = r.roll.EventsAfter(ctx, "", 10)
+	require.ErrorIs(t, err, rollcall.ErrUnavailable)
+	_, err = r.roll.LastEvent(ctx)
+	require.ErrorIs(t, err, rollcall.ErrUnavailable)
 }
 
 // TestAReaderAheadOfTheLogIsTold has a reader whose last event the store has lost, as
