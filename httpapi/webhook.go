@@ -32,11 +32,11 @@ type WebhookRecord struct {
 	Enabled     bool                 `json:"enabled"`
 	Disabled    string               `json:"disabled,omitempty" doc:"why nothing is delivered: request, gone (the receiver answered 410), failing (nothing but failures for five days)"`
 	DisabledAt  instant              `json:"disabled_at,omitempty"`
-	Replay      *replayRecord        `json:"replay,omitempty" doc:"absent if none is under way"`
+	Replay      *replayRecord        `json:"replay,omitempty"`
 }
 
 type replayRecord struct {
-	ID      string  `json:"id" doc:"its messages have it as replay"`
+	ID      string  `json:"id" doc:"its messages have it as replay; while it is under way the webhook shows it"`
 	From    instant `json:"from"`
 	To      instant `json:"to"`
 	AskedAt instant `json:"asked_at"`
