@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/rollcall/rollcall"
+import (
+	"slices"
+
+	"github.com/rollcall/rollcall"
+)
 
 // Access is what a route asks of its callers.
 type Access string
@@ -55,6 +59,11 @@ func (r Route) maxBody() int64 {
 // Routes returns the one table that says who may call what. A route that does
 // not stand in it is served to nobody.
 func Routes() []Route {
+	return slices.Concat(mainRoutes(), webhookRoutes())
+}
+
+// mainRoutes are all but those of webhooks.
+func mainRoutes() []Route {
 	return []Route{
 		{Method: "POST", Path: "/v1/sessions", Needs: AccessWriter},
 		{Method: "GET", Path: "/v1/sessions", Needs: AccessReader},
@@ -117,15 +126,6 @@ func Routes() []Route {
 		{Method: "GET", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "DELETE", Path: "/v1/keys/{id}", Needs: AccessAdmin},
-		{Method: "GET", Path: "/v1/webhooks", Needs: AccessAdmin},
-		{Method: "POST", Path: "/v1/webhooks", Needs: AccessAdmin},
-		{Method: "GET", Path: "/v1/webhooks/{id}", Needs: AccessAdmin},
-		{Method: "PATCH", Path: "/v1/webhooks/{id}", Needs: AccessAdmin},
-		{Method: "DELETE", Path: "/v1/webhooks/{id}", Needs: AccessAdmin},
-		{Method: "POST", Path: "/v1/webhooks/{id}/test", Needs: AccessAdmin},
-		{Method: "POST", Path: "/v1/webhooks/{id}/rotate", Needs: AccessAdmin},
-		{Method: "POST", Path: "/v1/webhooks/{id}/replay", Needs: AccessAdmin},
-		{Method: "GET", Path: "/v1/webhooks/{id}/deliveries", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/stats", Needs: AccessReader},
@@ -138,5 +138,19 @@ func Routes() []Route {
 		{Method: "GET", Path: "/docs", Needs: AccessPublic},
 		{Method: "GET", Path: "/llms.txt", Needs: AccessPublic},
 		{Method: "GET", Path: PresenceScriptPath, Needs: AccessPublic},
+	}
+}
+
+func webhookRoutes() []Route {
+	return []Route{
+		{Method: "GET", Path: "/v1/webhooks", Needs: AccessAdmin},
+		{Method: "POST", Path: "/v1/webhooks", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/webhooks/{id}", Needs: AccessAdmin},
+		{Method: "PATCH", Path: "/v1/webhooks/{id}", Needs: AccessAdmin},
+		{Method: "DELETE", Path: "/v1/webhooks/{id}", Needs: AccessAdmin},
+		{Method: "POST", Path: "/v1/webhooks/{id}/test", Needs: AccessAdmin},
+		{Method: "POST", Path: "/v1/webhooks/{id}/rotate", Needs: AccessAdmin},
+		{Method: "POST", Path: "/v1/webhooks/{id}/replay", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/webhooks/{id}/deliveries", Needs: AccessAdmin},
 	}
 }

@@ -56,8 +56,12 @@ func TestWebhookRoutes(t *testing.T) {
 	s.json(200, `{"items":[],"total":0}`, "admin", "GET", path+"/deliveries?limit=5&page=2", "")
 	s.ok(204, "admin", "DELETE", path, "")
 	for _, call := range [][3]string{
-		{"GET", path, ""}, {"PATCH", path, `{"batch":false}`}, {"DELETE", path, ""}, {"POST", path + "/rotate", ""},
-		{"POST", path + "/replay", `{"from":"2026-02-03T11:00:00Z","to":"2026-02-03T12:00:00Z"}`}, {"GET", path + "/deliveries", ""},
+		{"GET", path, ""},
+		{"PATCH", path, `{"batch":false}`},
+		{"DELETE", path, ""},
+		{"POST", path + "/rotate", ""},
+		{"POST", path + "/replay", `{"from":"2026-02-03T11:00:00Z","to":"2026-02-03T12:00:00Z"}`},
+		{"GET", path + "/deliveries", ""},
 		{"POST", "/v1/webhooks/wh_0000000000000000/test", ""},
 	} {
 		s.refused(404, rollcall.CodeNotFound, "admin", call[0], call[1], call[2])

@@ -39,7 +39,8 @@ func DecodeWebhookState(b []byte) (s rollcall.WebhookState, err error) {
 	if len(b) == 0 {
 		return s, nil
 	}
-	return s, json.Unmarshal(b, &s)
+	err = json.Unmarshal(b, &s)
+	return s, err
 }
 
 // SortWebhooks puts the oldest first.
