@@ -40,6 +40,7 @@ func parts(users int) []part {
 		{"sessions", measureSessions},
 		{"pages", measurePages},
 		{"logins", measureLogins},
+		{"events", measureEvents},
 		{"import", measureImport},
 		{"expiry", ofUsers(2_500_000, measureExpiry)},
 		{"attendance", ofUsers(100_000_000, measureAttendance)},

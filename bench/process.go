@@ -90,8 +90,11 @@ func (b *bench) footprint(ctx context.Context) (footprint, error) {
 	return footprint{RSS: least, Parts: stats.Memory}, err
 }
 
-func residentBytes() (int64, error) {
-	text, err := os.ReadFile("/proc/self/status")
+func residentBytes() (int64, error) { return residentBytesOf("self") }
+
+// residentBytesOf returns the resident size of a process.
+func residentBytesOf(process string) (int64, error) {
+	text, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
 		return 0, err
 	}
@@ -122,6 +125,9 @@ func inChild(ctx context.Context, what string, size int) (footprint, error) {
 }
 
 func runChild(ctx context.Context, what string, size int) error {
+	if what == eventServer {
+		return serveEvents(ctx, size)
+	}
 	fill := map[string]func(context.Context, *bench, int) error{
 		"users": fillUsers, "sessions": fillSessions, "bare sessions": fillBare,
 	}[what]
