@@ -51,12 +51,15 @@ func ParseAllow(list []string) (Allow, error) {
 var reserved = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-	"::/96",                          // IPv4-compatible
-	"64:ff9b::/96", "64:ff9b:1::/48", // IPv4 by NAT64
-	"100::/64", "2001::/23", "2001:db8::/32",
+	"168.63.129.16/32", // what a machine of Azure asks about itself
+	"2001::/23", "2001:db8::/32",
 	"2002::/16", // IPv4 by 6to4
-	"3fff::/20", "5f00::/16", "fec0::/10",
+	"3fff::/20",
 )
+
+// global is what has been given out of IPv6. What is outside is not the public internet,
+// and often IPv4 in another form.
+var global = netip.MustParsePrefix("2000::/3")
 
 func prefixes(texts ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(texts))
@@ -70,7 +73,7 @@ func prefixes(texts ...string) []netip.Prefix {
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap()
 	return a.IsValid() && a.Zone() == "" && a.IsGlobalUnicast() && !a.IsPrivate() && !a.IsLoopback() && !a.IsLinkLocalUnicast() &&
-		!slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
+		(a.Is4() || global.Contains(a)) && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // address returns an error if an address must not be reached.

@@ -5,13 +5,17 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"io"
+	"net"
 	"net/http"
-	"net/url"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -22,8 +26,8 @@ const (
 	timeout = 15 * time.Second
 	// maxAnswer is how much of an answer is read, so that its connection can be used again.
 	maxAnswer = 16 << 10
-	// maxErrorText bounds the error that the log of deliveries keeps.
-	maxErrorText = 200
+	// drainTime is how long the rest of an answer is read.
+	drainTime = time.Second
 )
 
 // request is a message on its way.
@@ -78,12 +82,15 @@ func (c *client) post(ctx context.Context, r request) outcome {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "rollcall-webhook")
 	sign(req.Header, r)
+	var insecure atomic.Bool
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { insecure.Store(err != nil) },
+	}))
 	res, err := c.http.Do(req)
 	if err != nil {
-		return failed(err)
+		return failed(err, insecure.Load())
 	}
-	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // what it says beyond its status is not needed
-	_ = res.Body.Close()
+	drain(ctx, res)
 	out := outcome{status: res.StatusCode, retryAfter: retryAfter(res.Header.Get("Retry-After"), r.at)}
 	switch {
 	case res.StatusCode >= 200 && res.StatusCode < 300:
@@ -95,22 +102,50 @@ func (c *client) post(ctx context.Context, r request) outcome {
 	return out
 }
 
-// failed words why no answer came.
-func failed(err error) outcome {
-	var refused *refusedError
-	if errors.As(err, &refused) {
+// drain reads the rest of an answer, so that its connection can be used again. What it
+// says is not needed: a receiver that goes on talking must not hold a slot.
+func drain(ctx context.Context, res *http.Response) {
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode < http.StatusOK {
+		return // 101: the body is the connection itself, which no timeout ends
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = res.Body.Close() })()
+	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
+}
+
+// failed words why no answer came. None of the words are the receiver's, whose answer may
+// be that of something that it must not show, and none are of the URL, which may hold a
+// secret. insecure is whether TLS could not be agreed on.
+func failed(err error, insecure bool) outcome {
+	var (
+		refused  *refusedError
+		unnamed  *net.DNSError
+		untrue   *tls.CertificateVerificationError
+		late     net.Error
+		unjoined *net.OpError
+	)
+	text := "the answer could not be read"
+	switch {
+	case errors.As(err, &refused):
 		return outcome{refused: true, err: refused}
-	}
-	var sent *url.Error
-	if errors.As(err, &sent) {
-		if sent.Timeout() {
-			return outcome{err: errors.New("no answer within 15 s")}
-		}
-		err = sent.Err // without the URL, which may hold a secret
-	}
-	text := err.Error()
-	if len(text) > maxErrorText {
-		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	case errors.As(err, &unnamed):
+		text = "the name of the host could not be resolved"
+	case errors.As(err, &late) && late.Timeout():
+		text = "no answer in time"
+	case errors.Is(err, context.Canceled):
+		text = "it was cut off by this server"
+	case errors.As(err, &untrue):
+		text = "TLS failed: the certificate was not accepted"
+	case insecure:
+		text = "TLS failed"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		text = "the connection was refused"
+	case errors.As(err, &unjoined) && unjoined.Op == "dial":
+		text = "no connection could be made"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		text = "the connection was closed before there was an answer"
 	}
 	return outcome{err: errors.New(text)}
 }
