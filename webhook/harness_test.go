@@ -28,6 +28,8 @@ type world struct {
 	leases  map[string]lease
 	news    chan struct{}
 	saves   int
+	hidden  string        // whose events administrators alone may see
+	down    bool          // leases cannot be taken or renewed
 	look    time.Duration // how often a deliverer looks at the list of webhooks; for tests that last days
 
 	answer func(r request) outcome // of the receiver; nil for 204
@@ -252,12 +254,12 @@ func (w *world) Tail(ctx context.Context, after rollcall.EventID, limit int, v r
 	}
 }
 
-func (w *world) EventsByID(_ context.Context, ids []rollcall.EventID, _ rollcall.Viewer) ([]rollcall.Event, error) {
+func (w *world) EventsByID(_ context.Context, ids []rollcall.EventID, v rollcall.Viewer) ([]rollcall.Event, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []rollcall.Event
 	for _, id := range ids {
-		if n := place(id); n > w.trimmed && n <= len(w.events) {
+		if n := place(id); n > w.trimmed && n <= len(w.events) && (v == rollcall.ViewerAdmin || w.hidden == "" || w.events[n-1].User != w.hidden) {
 			out = append(out, w.events[n-1])
 		}
 	}
@@ -276,6 +278,9 @@ func (w *world) LastEvent(context.Context) (rollcall.EventID, error) {
 func (w *world) LeaseWebhook(_ context.Context, now time.Time, id, holder string, until time.Time) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.down {
+		return false, fmt.Errorf("the store is away")
+	}
 	l, taken := w.leases[id]
 	if taken && l.holder != holder && now.Before(l.until) {
 		return false, nil

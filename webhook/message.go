@@ -29,7 +29,8 @@ type message struct {
 	oldest time.Time // when the first of its events happened
 
 	events []rollcall.Event // as they were read, for an attempt soon after
-	readAt time.Time
+	readAt time.Time        // when the first of them was read
+	asOf   uint64           // the revision of the webhook that they were read for
 
 	waits   bool      // a message before it had its user when it was parked
 	open    bool      // a batch that takes more events

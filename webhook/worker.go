@@ -49,6 +49,7 @@ type worker struct {
 	replayed  string    // the replay that was ended, whatever the list still says
 	ended     bool      // the lease is lost, or the webhook is disabled
 
+	sendUntil    atomic.Int64 // the lease lasts long enough to send something under it, ms
 	parkedEvents atomic.Int64 // parked, for others
 	oldest       atomic.Int64 // when the oldest event of the queue happened, ms; 0 for none
 }
@@ -56,9 +57,10 @@ type worker struct {
 func newWorker(d *Deliverer, hook *rollcall.Webhook, until time.Time, cancel context.CancelFunc) *worker {
 	w := &worker{
 		d: d, id: hook.ID, cancel: cancel, wake: make(chan struct{}, 1), results: make(chan result, perWebhook),
-		leased: until, renewAt: until.Add(leaseRenew - leaseTime), users: make(map[string]int), open: make(map[batchKey]*message), more: true,
+		renewAt: until.Add(leaseRenew - leaseTime), users: make(map[string]int), open: make(map[batchKey]*message), more: true,
 	}
 	w.hook.Store(hook)
+	w.lease(until)
 	return w
 }
 
@@ -83,7 +85,7 @@ func (w *worker) run(ctx context.Context) {
 		w.renew(ctx, now)
 		w.read(ctx, now)
 		w.replay(ctx, now)
-		next := w.send(ctx, sends, now)
+		next := w.send(ctx, sends)
 		w.saveIfDue(ctx, now)
 		w.publish()
 		if w.ended {
@@ -150,7 +152,7 @@ func (w *worker) load(ctx context.Context) error {
 	}
 	known := make(map[rollcall.EventID]rollcall.Event, len(ids))
 	for part := range slices.Chunk(ids, rollcall.MaxLimit) {
-		events, err := w.d.src.EventsByID(ctx, part, w.hook.Load().Viewer())
+		events, err := w.d.src.EventsByID(ctx, part, rollcall.ViewerAdmin) // they are read again for who may see them
 		if err != nil {
 			return err
 		}
@@ -238,10 +240,18 @@ func (w *worker) renew(ctx context.Context, now time.Time) {
 	until := now.Add(leaseTime)
 	switch ok, err := w.d.src.LeaseWebhook(ctx, now, w.id, w.d.holder, until); {
 	case rollcall.CodeOf(err) == rollcall.CodeNotFound, err == nil && !ok:
-		w.ended, w.leased = true, time.Time{}
+		w.ended = true
+		w.lease(time.Time{})
 	case err == nil:
-		w.leased, w.renewAt = until, now.Add(leaseRenew)
+		w.renewAt = now.Add(leaseRenew)
+		w.lease(until)
 	}
+}
+
+// lease notes until when the lease lasts.
+func (w *worker) lease(until time.Time) {
+	w.leased = until
+	w.sendUntil.Store(until.Add(-leaseMargin).UnixMilli())
 }
 
 // leads reports whether the lease lasts long enough to send something under it.
@@ -273,7 +283,8 @@ func (w *worker) save(ctx context.Context) bool {
 		}
 		return true
 	case rollcall.CodeConflict, rollcall.CodeNotFound:
-		w.ended, w.leased = true, time.Time{}
+		w.ended = true
+		w.lease(time.Time{})
 	default:
 		w.retryAt = now.Add(saveRetry)
 	}

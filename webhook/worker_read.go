@@ -110,7 +110,7 @@ func (w *worker) lose(why rollcall.WebhookLoss, now time.Time) {
 // park puts an event into the queue.
 func (w *worker) park(e rollcall.Event, replay string, now time.Time) {
 	if !w.hook.Load().Batch {
-		m := &message{WebhookMessage: rollcall.WebhookMessage{ID: string(e.ID), Replay: replay}, typ: string(e.Type), readAt: now}
+		m := &message{WebhookMessage: rollcall.WebhookMessage{ID: string(e.ID), Replay: replay}, typ: string(e.Type), readAt: now, asOf: w.hook.Load().Revision}
 		m.waits = w.users[e.User] > 0
 		m.add(e)
 		w.push(m)
@@ -129,12 +129,11 @@ func (w *worker) park(e rollcall.Event, replay string, now time.Time) {
 		m = nil
 	}
 	if m == nil {
-		m = &message{WebhookMessage: rollcall.WebhookMessage{Replay: replay}, typ: typeBatch, open: true, since: now}
+		m = &message{WebhookMessage: rollcall.WebhookMessage{Replay: replay}, typ: typeBatch, open: true, since: now, readAt: now, asOf: w.hook.Load().Revision}
 		w.open[key] = m
 		w.push(m)
 		w.parked-- // its events count
 	}
-	m.readAt = now
 	if e.User != "" && !m.has(e.User) {
 		w.users[e.User]++
 	}

@@ -2,8 +2,10 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -34,7 +36,8 @@ const (
 func (w *worker) failing() bool { return w.state.Failures >= probeFrom }
 
 // send sends what is due, and returns when something is the next time.
-func (w *worker) send(ctx, sends context.Context, now time.Time) (next time.Time) {
+func (w *worker) send(ctx, sends context.Context) (next time.Time) {
+	now := w.d.src.Now() // the store may have taken its time before
 	next = now.Add(idle)
 	if !w.leads(now) || ctx.Err() != nil {
 		return next
@@ -121,7 +124,7 @@ type result struct {
 	outcome outcome
 	unread  error // its events could not be read: it was not sent
 	missing bool  // some of its events are no longer kept
-	empty   bool  // none of them is: it was not sent
+	empty   bool  // none of them is, or is the webhook's any more: it was not sent
 }
 
 // begin sends a message.
@@ -129,9 +132,6 @@ func (w *worker) begin(sends context.Context, m *message, now time.Time) {
 	m.sending = true
 	w.sending++
 	events := m.events
-	if now.Sub(m.readAt) > stale {
-		events = nil
-	}
 	m.events = nil
 	if m.Attempts++; m.FirstAt.IsZero() {
 		m.FirstAt = now
@@ -139,15 +139,18 @@ func (w *worker) begin(sends context.Context, m *message, now time.Time) {
 	r := result{m: m, row: rollcall.WebhookDelivery{
 		Message: m.ID, Type: m.typ, Events: len(m.Events), Replay: m.Replay, Attempt: m.Attempts, At: now,
 	}}
-	hook := w.hook.Load()
 	go func() {
-		w.attempt(sends, hook, &r, events)
+		w.attempt(sends, &r, events)
 		w.results <- r
 	}()
 }
 
-// attempt posts a message.
-func (w *worker) attempt(ctx context.Context, hook *rollcall.Webhook, r *result, events []rollcall.Event) {
+// errNoLease is why a message was not sent.
+var errNoLease = errors.New("the lease ends too soon")
+
+// attempt posts a message, once there is a slot. That may take long: what decides about it
+// is looked at after that.
+func (w *worker) attempt(ctx context.Context, r *result, events []rollcall.Event) {
 	select {
 	case w.d.slots <- struct{}{}:
 		defer func() { <-w.d.slots }()
@@ -155,17 +158,19 @@ func (w *worker) attempt(ctx context.Context, hook *rollcall.Webhook, r *result,
 		r.unread = ctx.Err()
 		return
 	}
-	m := r.m
-	if events == nil && len(m.Events) > 0 {
-		var err error
-		if events, err = w.eventsOf(ctx, hook, m); err != nil {
-			r.unread = err
+	m, hook, now := r.m, w.hook.Load(), w.d.src.Now()
+	if !now.Before(time.UnixMilli(w.sendUntil.Load())) {
+		r.unread = errNoLease
+		return
+	}
+	if fresh := now.Sub(m.readAt) <= stale && m.asOf == hook.Revision; len(m.Events) > 0 && (len(events) == 0 || !fresh) {
+		if events, r.missing, r.unread = w.eventsOf(ctx, hook, m); r.unread != nil {
 			return
 		}
-		if r.missing = len(events) < len(m.Events); len(events) == 0 {
-			r.empty = true
+		if r.empty = len(events) == 0; r.empty {
 			return
 		}
+		r.row.Events = len(events)
 	}
 	text, err := m.bodyOf(events, m.FirstAt)
 	if err != nil {
@@ -180,11 +185,20 @@ func (w *worker) attempt(ctx context.Context, hook *rollcall.Webhook, r *result,
 	}
 }
 
-// eventsOf reads the events of a message again.
-func (w *worker) eventsOf(ctx context.Context, hook *rollcall.Webhook, m *message) ([]rollcall.Event, error) {
+// eventsOf reads the events of a message again, those that the webhook is for as it is now,
+// and reports whether some are no longer kept.
+func (w *worker) eventsOf(ctx context.Context, hook *rollcall.Webhook, m *message) (events []rollcall.Event, missing bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return w.d.src.EventsByID(ctx, m.Events, hook.Viewer())
+	events, err = w.d.src.EventsByID(ctx, m.Events, hook.Viewer())
+	kept := len(events)
+	if err == nil && kept < len(m.Events) && hook.Viewer() != rollcall.ViewerAdmin {
+		var all []rollcall.Event // also those that it may not see
+		all, err = w.d.src.EventsByID(ctx, m.Events, rollcall.ViewerAdmin)
+		kept = len(all)
+	}
+	events = slices.DeleteFunc(events, func(e rollcall.Event) bool { return !hook.Shows(&e) })
+	return events, kept < len(m.Events), err
 }
 
 // settle takes over what became of an attempt.
