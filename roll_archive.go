@@ -221,6 +221,10 @@ func (r *Roll) distinctWithKinds(ctx context.Context, marks []Mark) ([]Mark, err
 // erase removes all about a user from the engine and from the archive. If it is cut
 // short, another call finishes it.
 func (r *Roll) erase(ctx context.Context, user string) error {
+	// First, as an engine may end by itself what it has begun: then nobody repeats this.
+	if err := r.deleteWebhooksOf(ctx, user); err != nil {
+		return err
+	}
 	if !r.archive.Configured() {
 		return r.engine.Erase(ctx, r.clock.Now(), user, r.banKey(user))
 	}

@@ -71,7 +71,8 @@ func (r *Roll) PutUser(ctx context.Context, user string, p UserPatch) (User, err
 }
 
 // Erase removes everything about a user, also from the archive; see [Users]. A
-// later login of the same id is a new user.
+// later login of the same id is a new user. The webhooks for the user's events alone
+// are removed too.
 func (r *Roll) Erase(ctx context.Context, user string) error {
 	return r.do("erase", func() error {
 		if err := validateUser("user", user); err != nil {

@@ -100,6 +100,24 @@ func (r *Roll) DeleteWebhook(ctx context.Context, id string) error {
 	return r.do("delete_webhook", func() error { return r.engine.DeleteWebhook(ctx, id) })
 }
 
+// deleteWebhooksOf removes the webhooks for the events of one user, as their filters name the
+// user. Without the filter they would tell of everybody.
+func (r *Roll) deleteWebhooksOf(ctx context.Context, user string) error {
+	all, err := r.engine.Webhooks(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].Filter.User != user {
+			continue
+		}
+		if err := r.engine.DeleteWebhook(ctx, all[i].ID); err != nil && CodeOf(err) != CodeNotFound {
+			return err
+		}
+	}
+	return nil
+}
+
 // RotateWebhook gives a webhook another secret and returns it, once. The one before it
 // signs as well for WebhookRotation; CodeNotFound.
 func (r *Roll) RotateWebhook(ctx context.Context, id string) (Webhook, string, error) {

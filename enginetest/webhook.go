@@ -16,6 +16,7 @@ func webhookTests() []test {
 		{"a webhook with a revision that is not the latest is refused, and a new one whose id is known", webhookRevisions},
 		{"a webhook past the limit is refused", webhookLimit},
 		{"webhooks and their states survive a restart", webhooksRestart},
+		{"an erasure removes the webhooks for the user's events, and no others", webhooksErased},
 		{"of changes to one webhook at the same time none is lost", webhookChanges},
 		{"one holder at a time has the lease of a webhook, until it ends or is given back", webhookLease},
 		{"a state is saved by the holder of the lease alone, until it ends", webhookStates},
@@ -112,6 +113,23 @@ func webhookLimit(h *harness) {
 	h.NoError(err, "a change is none more")
 	h.NoError(h.roll.DeleteWebhook(h.ctx, all[1].ID))
 	h.webhook(rollcall.NewWebhook{})
+}
+
+func webhooksErased(h *harness) {
+	h.login("alice")
+	of, _ := h.webhook(rollcall.NewWebhook{Filter: rollcall.EventFilter{User: "alice"}})
+	off, _ := h.webhook(rollcall.NewWebhook{Filter: rollcall.EventFilter{User: "alice", Types: []rollcall.EventType{rollcall.SessionEnded}}})
+	_, err := h.roll.UpdateWebhook(h.ctx, off.ID, rollcall.WebhookPatch{Enabled: ptr(false)})
+	h.NoError(err)
+	all, _ := h.webhook(rollcall.NewWebhook{})
+	other, _ := h.webhook(rollcall.NewWebhook{Filter: rollcall.EventFilter{User: "alice2"}})
+	h.NoError(h.roll.Erase(h.ctx, "alice"))
+	for range 2 {
+		h.ElementsMatch([]rollcall.Webhook{all, other}, h.webhooks())
+		_, err = h.engine.WebhookState(h.ctx, of.ID)
+		h.code(rollcall.CodeNotFound, err)
+		h.restart()
+	}
 }
 
 func webhooksRestart(h *harness) {
