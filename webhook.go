@@ -106,8 +106,9 @@ type WebhookMessage struct {
 	Reset    WebhookLoss `json:"reset,omitempty"`
 	Replay   string      `json:"replay,omitempty"` // id of the replay that it is part of
 	Attempts int         `json:"attempts,omitempty"`
-	FirstAt  time.Time   `json:"first_at,omitzero"` // first attempt
-	NextAt   time.Time   `json:"next_at,omitzero"`  // no attempt before
+	ParkedAt time.Time   `json:"parked_at,omitzero"` // when it was read
+	FirstAt  time.Time   `json:"first_at,omitzero"`  // first attempt
+	NextAt   time.Time   `json:"next_at,omitzero"`   // no attempt before
 }
 
 // WebhookLoss is why events will not be delivered.

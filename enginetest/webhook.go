@@ -156,7 +156,7 @@ func (h *harness) fullState(n int) rollcall.WebhookState {
 	for i := range n {
 		s.Parked = append(s.Parked, rollcall.WebhookMessage{
 			ID: fmt.Sprint("message ", i), Events: []rollcall.EventID{h.last()}, Reset: rollcall.WebhookTrimmed, Replay: "wr_1",
-			Attempts: i, FirstAt: h.now(), NextAt: h.now().Add(time.Hour),
+			Attempts: i, ParkedAt: h.now(), FirstAt: h.now(), NextAt: h.now().Add(time.Hour),
 		})
 		s.Deliveries = append(s.Deliveries, rollcall.WebhookDelivery{
 			Message: "x", Type: "session.started", Events: 1, Replay: "wr_1", Attempt: 1, At: h.now(), Duration: time.Second,

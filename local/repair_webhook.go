@@ -30,7 +30,7 @@ func (b *backSetter) webhookState(k, v []byte) {
 	s.Parked, s.Deliveries = slices.Clone(s.Parked), slices.Clone(s.Deliveries)
 	for i := range s.Parked {
 		m := &s.Parked[i]
-		changed = b.setBack(&m.FirstAt, &m.NextAt) || changed
+		changed = b.setBack(&m.ParkedAt, &m.FirstAt, &m.NextAt) || changed
 	}
 	for i := range s.Deliveries {
 		changed = b.setBack(&s.Deliveries[i].At) || changed

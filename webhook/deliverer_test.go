@@ -170,8 +170,8 @@ func TestOneUserWhoseMessagesFailHoldsUpNobodyElse(t *testing.T) {
 func TestWhenTheParkedSetIsFullReadingStopsAndNothingIsLeftOut(t *testing.T) {
 	inBubble(t, func(w *world) {
 		poison := true
-		w.answer = func(r request) outcome {
-			if poison && strings.Contains(string(r.body), `"user":"eve"`) {
+		w.answer = func(request) outcome {
+			if poison {
 				return outcome{status: 500, err: fmt.Errorf("the receiver answered 500")}
 			}
 			return outcome{status: 204}
@@ -189,7 +189,7 @@ func TestWhenTheParkedSetIsFullReadingStopsAndNothingIsLeftOut(t *testing.T) {
 		}
 		pass(time.Minute)
 		require.Len(t, w.state().Parked, rollcall.MaxWebhookParked)
-		require.Less(t, len(w.delivered()), 150)
+		require.Empty(t, w.delivered())
 		require.Positive(t, d.Figures().Lag)
 		w.mu.Lock()
 		poison = false

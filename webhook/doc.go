@@ -46,8 +46,19 @@
 //
 // # A receiver that fails
 //
-// A message that failed is tried again for 72 hours, after 5 s and then twice as long each
-// time, up to an hour. After that it is given up, and a reset says so. Retry-After puts
+// A message that failed is tried again after 5 s and then twice as long each time, up to an
+// hour. One that fails 72 hours after it was read is given up, and a reset says so: so what
+// waits behind it for the same user has one attempt left when its own 72 hours are over.
+//
+// A receiver may fail for one user's events alone. When these fill the room for parked
+// events, and the first of them has failed five times, the newer half of them is given up,
+// and a reset says so: the others go on. It is the user with the most messages that wait; a
+// batch goes with all that is in it. A receiver that has taken nothing since that first
+// failure, from others that were tried, is away: then nothing is given up but by the 72
+// hours.
+//
+// A message goes to the webhook as it is when the message is sent: what it is not for any
+// more, or must not be told, is left out without a reset. Retry-After puts
 // all messages of the webhook off. After ten failures without a success one message at a
 // time is tried, up to ten minutes apart: the others stay in the log. The answer 410
 // disables the webhook, and so do five days with nothing but failures.

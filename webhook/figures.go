@@ -18,7 +18,8 @@ func (d *Deliverer) count(r rollcall.WebhookResult) {
 	}
 }
 
-// Attempts returns how many attempts of this server have ended in a way.
+// Attempts returns how many attempts of this server have ended in a way, without those for
+// webhooks that are told of invisible users.
 func (d *Deliverer) Attempts(r rollcall.WebhookResult) uint64 {
 	i := slices.Index(Results(), r)
 	if i < 0 {

@@ -33,6 +33,7 @@ type worker struct {
 
 	results chan result
 	sending int
+	taken   time.Time // when the receiver took a message last; zero for not by this worker
 
 	state  rollcall.WebhookState // but for what is parked
 	queue  []*message            // in the order of their events
@@ -143,6 +144,11 @@ func (w *worker) load(ctx context.Context) error {
 		return err
 	}
 	w.state = state
+	for _, row := range state.Deliveries {
+		if row.Result == rollcall.WebhookDelivered {
+			w.taken = later(w.taken, row.At)
+		}
+	}
 	if n := len(state.Deliveries); n == 0 || w.d.src.Now().Sub(state.Deliveries[n-1].At) > pastFailures {
 		w.state.FailingSince, w.state.Failures = time.Time{}, 0
 	}
@@ -192,6 +198,9 @@ func (w *worker) restore(parked rollcall.WebhookMessage, known map[rollcall.Even
 }
 
 func (w *worker) push(m *message) {
+	if m.ParkedAt.IsZero() {
+		m.ParkedAt = w.d.src.Now()
+	}
 	w.queue = append(w.queue, m)
 	w.parked += m.weight()
 	for user := range m.users {

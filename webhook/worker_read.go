@@ -48,6 +48,7 @@ func (w *worker) room() int {
 
 // read reads events behind the position into the queue, as long as there is room.
 func (w *worker) read(ctx context.Context, now time.Time) {
+	w.makeRoom(now)
 	for w.more && w.room() > 0 && !now.Before(w.retryAt) && ctx.Err() == nil {
 		if !w.state.Begun {
 			w.state.Position, w.state.Begun = w.hook.Load().After, true

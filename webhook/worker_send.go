@@ -16,7 +16,7 @@ const (
 	lastRetry  = time.Hour
 	// maxRetryAfter bounds what a receiver may ask for.
 	maxRetryAfter = time.Hour
-	// giveUpAfter is how long after its first attempt a message is given up.
+	// giveUpAfter is how long after it was read a message is given up, at its next failure.
 	giveUpAfter = 72 * time.Hour
 	// stopAfter is how long nothing but failures disables a webhook.
 	stopAfter = 5 * 24 * time.Hour
@@ -223,7 +223,9 @@ func (w *worker) settle(ctx context.Context, r result) {
 	default:
 		w.failed(ctx, &r, now)
 	}
-	w.d.count(r.row.Result)
+	if !w.hook.Load().Invisible { // whoever reads the figures must not learn who came unseen
+		w.d.count(r.row.Result)
+	}
 	w.state.Deliveries = append(w.state.Deliveries, r.row)
 	if over := len(w.state.Deliveries) - rollcall.MaxWebhookDeliveries; over > 0 {
 		w.state.Deliveries = append([]rollcall.WebhookDelivery(nil), w.state.Deliveries[over:]...)
@@ -239,7 +241,7 @@ func (w *worker) delivered(m *message, now time.Time) {
 		}
 		w.more, w.paused = true, time.Time{}
 	}
-	w.state.Failures, w.state.FailingSince = 0, time.Time{}
+	w.state.Failures, w.state.FailingSince, w.taken = 0, time.Time{}, now
 	w.remove(m)
 }
 
@@ -262,9 +264,8 @@ func (w *worker) failed(ctx context.Context, r *result, now time.Time) {
 		w.stop(ctx, rollcall.WebhookGone, r.row.Error)
 	case now.Sub(w.state.FailingSince) >= stopAfter:
 		w.stop(ctx, rollcall.WebhookFailing, r.row.Error)
-	case now.Sub(m.FirstAt) < giveUpAfter:
-	case m.Reset != "":
-		m.FirstAt = now // it is never given up: nothing else would tell
+	case m.Reset != "": // it is never given up: nothing else would tell
+	case now.Sub(m.ParkedAt) < giveUpAfter:
 	default:
 		r.row.Result = rollcall.WebhookGivenUp
 		w.remove(m)

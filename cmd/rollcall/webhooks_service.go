@@ -35,7 +35,7 @@ func webhookMetrics(d *webhook.Deliverer) []prometheus.Collector {
 	}
 	for _, r := range webhook.Results() {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "rollcall_webhooks_deliveries_total", Help: "Attempts to deliver a message, by what became of them.",
+			Name: "rollcall_webhooks_deliveries_total", Help: "Attempts to deliver a message, by what became of them, without those of webhooks that are told of invisible users.",
 			ConstLabels: prometheus.Labels{"result": string(r)},
 		}, func() float64 { return float64(d.Attempts(r)) }))
 	}
