@@ -224,6 +224,37 @@ func TestAReceiverIsToldWhenTheLogWasTrimmed(t *testing.T) {
 	})
 }
 
+func TestAReplayEndsThoughTheLogKeepsOldEventsOfOneFamily(t *testing.T) {
+	inBubble(t, func(w *world) {
+		from := time.Now()
+		d := w.start()
+		pass(time.Second)
+		for i := range 700 {
+			w.happen(fmt.Sprint("user", i))
+		}
+		pass(time.Minute)
+		w.inOrder(700)
+		w.goneTo = 650 // more than a page of older events is kept
+		w.change(func(h *rollcall.Webhook) {
+			h.Replay = &rollcall.WebhookReplay{ID: "wr_1", From: from, To: time.Now(), Until: eventID(700)}
+		})
+		pass(10 * time.Minute)
+		require.Nil(t, w.hook().Replay, "it is over")
+		seen, resets := make(map[rollcall.EventID]int), 0
+		for _, g := range w.delivered()[700:] {
+			if g.typ == typeReset {
+				resets++
+				continue
+			}
+			seen[g.events[0]]++
+			require.Equal(t, 1, seen[g.events[0]], "event %s came again", g.events[0])
+		}
+		require.GreaterOrEqual(t, len(seen), 500, "the first page")
+		require.Equal(t, 1, resets, "the rest is told to be missing")
+		require.NoError(t, d.Close())
+	})
+}
+
 func TestEventsComeInBatchesOfThoseWithinASecond(t *testing.T) {
 	inBubble(t, func(w *world) {
 		d := w.start(func(h *rollcall.Webhook) { h.Batch = true })

@@ -23,6 +23,7 @@ type world struct {
 
 	events  []rollcall.Event
 	trimmed int // events that are no longer kept
+	goneTo  int // places before it are gone, though older events of one family may be kept
 	hooks   map[string]rollcall.Webhook
 	states  map[string]rollcall.WebhookState
 	leases  map[string]lease
@@ -231,7 +232,7 @@ func (w *world) EventsAfter(_ context.Context, after rollcall.EventID, limit int
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	from := place(after)
-	if after != "" && from < w.trimmed {
+	if after != "" && from < max(w.trimmed, w.goneTo) {
 		return nil, rollcall.ErrEventsGone
 	}
 	from = max(from, w.trimmed)

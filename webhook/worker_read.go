@@ -202,10 +202,16 @@ func (w *worker) replay(ctx context.Context, now time.Time) {
 // replayPage reads a page of the log for a replay; false if it could not.
 func (w *worker) replayPage(ctx context.Context, want *rollcall.WebhookReplay, now time.Time) bool {
 	events, err := w.page(ctx, w.state.ReplayPosition)
+	if errors.Is(err, rollcall.ErrEventsGone) {
+		// It goes on at the oldest that is kept, but never back: if the log keeps old events
+		// of one family, all of that page may have been read before.
+		events, err = w.page(ctx, "")
+		events = slices.DeleteFunc(events, func(e rollcall.Event) bool { return e.ID <= w.state.ReplayPosition })
+		if err == nil && len(events) == 0 {
+			w.lose(rollcall.WebhookTrimmed, now)
+		}
+	}
 	switch {
-	case errors.Is(err, rollcall.ErrEventsGone):
-		w.state.ReplayPosition = "" // it goes on at the oldest that is kept
-		return true
 	case err != nil:
 		w.retryAt = now.Add(saveRetry)
 		return false
