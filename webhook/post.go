@@ -90,6 +90,7 @@ func (c *client) post(ctx context.Context, r request) outcome {
 	if err != nil {
 		return failed(err, insecure.Load())
 	}
+	defer func() { _ = res.Body.Close() }()
 	drain(ctx, res)
 	out := outcome{status: res.StatusCode, retryAfter: retryAfter(res.Header.Get("Retry-After"), r.at)}
 	switch {
@@ -105,7 +106,6 @@ func (c *client) post(ctx context.Context, r request) outcome {
 // drain reads the rest of an answer, so that its connection can be used again. What it
 // says is not needed: a receiver that goes on talking must not hold a slot.
 func drain(ctx context.Context, res *http.Response) {
-	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode < http.StatusOK {
 		return // 101: the body is the connection itself, which no timeout ends
 	}
