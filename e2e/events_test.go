@@ -50,9 +50,9 @@ type watched struct {
 	servers []*server
 }
 
-func newWatched(t *testing.T, binary string, on backend, servers int) *watched {
+func newWatched(t *testing.T, binary string, on backend, servers int, flags ...string) *watched {
 	t.Helper()
-	w := &watched{t: t, binary: binary, flags: []string{"--secret", sharedSecret, "--log-level", "error"}}
+	w := &watched{t: t, binary: binary, flags: append([]string{"--secret", sharedSecret, "--log-level", "error"}, flags...)}
 	if on.url != "" {
 		w.flags = append(w.flags, on.flags(on.store())...)
 	}
