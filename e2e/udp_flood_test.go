@@ -98,8 +98,11 @@ func (s *server) udpCounts() map[string]int {
 func TestJunkByUDPCostsNoMemoryAndNoBeat(t *testing.T) {
 	t.Parallel()
 	s := start(t, buildBinary(t), t.TempDir(), "--udp-listen", "127.0.0.1:0")
-	m := regexp.MustCompile(`"udp":"([^"]+)"`).FindStringSubmatch(s.stderr.String())
-	require.NotNil(t, m, "%s", &s.stderr)
+	var m []string
+	require.Eventually(t, func() bool {
+		m = regexp.MustCompile(`"udp":"([^"]+)"`).FindStringSubmatch(s.stderr.String())
+		return m != nil
+	}, patience, 10*time.Millisecond, "the log says where beats are taken")
 	in := s.loginAs("alice")
 	var made struct {
 		ID      string

@@ -5,13 +5,13 @@
 
 local hooks = KEYS[1] -- rc:hooks
 local id, holder = ARGV[1], ARGV[2]
-local now, till = tonumber(ARGV[3]), tonumber(ARGV[4]) -- ms
+local now, till = tonumber(ARGV[3]), ARGV[4] -- ms
 
 local held = redis.call('HMGET', hooks, 'r:' .. id, 'h:' .. id, 'u:' .. id)
 if not held[1] then return -1 end
 if held[2] and held[2] ~= holder and now < tonumber(held[3]) then return 0 end
-if till > now then
-  redis.call('HSET', hooks, 'h:' .. id, holder, 'u:' .. id, ARGV[4])
+if tonumber(till) > now then
+  redis.call('HSET', hooks, 'h:' .. id, holder, 'u:' .. id, till)
 else
   redis.call('HDEL', hooks, 'h:' .. id, 'u:' .. id)
 end
