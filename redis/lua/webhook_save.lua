@@ -4,8 +4,9 @@
 -- costs    O(1)
 
 local hooks = KEYS[1] -- rc:hooks
-local id, holder, state = ARGV[1], ARGV[2], ARGV[4]
+local id, holder = ARGV[1], ARGV[2]
 local now = tonumber(ARGV[3]) -- ms
+local state = ARGV[4]
 
 local held = redis.call('HMGET', hooks, 'r:' .. id, 'h:' .. id, 'u:' .. id)
 if not held[1] then return -1 end
