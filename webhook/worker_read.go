@@ -211,8 +211,7 @@ func (w *worker) replayPage(ctx context.Context, want *rollcall.WebhookReplay, n
 			w.lose(rollcall.WebhookTrimmed, now)
 		}
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		w.retryAt = now.Add(saveRetry)
 		return false
 	}
