@@ -13,7 +13,7 @@ export interface Source {
 
 const maxSilence = 60_000; // the server says something about every 15 s
 const defaultRetry = 1_000;
-const maxRetry = 60_000; // that a server may ask for
+const maxRetry = 60_000; // that a server may ask for, in either way
 
 /**
  * Reads a stream without end, over one connection after another. It throws if the
@@ -35,7 +35,7 @@ export async function* endless(o: Attempts, source: Source, connected: () => voi
     } catch (error) {
       source.signal?.throwIfAborted();
       if (!passes(error) || failed + 1 >= o.attempts) throw error;
-      after = error.retryAfter ?? 0;
+      after = Math.min(error.retryAfter ?? 0, maxRetry);
     } finally {
       connection.close();
     }

@@ -69,9 +69,13 @@ function header(headers: Headers | Record<string, string | string[] | undefined>
 
 /** A webhook that is old may have been recorded and sent again. */
 function checkTime(timestamp: string, { tolerance = 300, now = Date.now() }: WebhookOptions): void {
+  // Nothing is further away than NaN: each of these would let in what is old.
+  for (const [field, value] of Object.entries({ tolerance, now })) {
+    if (!Number.isFinite(value)) throw new RollcallError('invalid_argument', 'must be a number', { field });
+  }
   if (!/^\d{1,12}$/.test(timestamp)) throw refused('webhook-timestamp', 'must be seconds since 1970');
   const away = Math.abs(now / 1000 - Number(timestamp));
-  if (away > tolerance) throw refused('webhook-timestamp', `is ${Math.round(away)} s from now, the limit is ${tolerance}`);
+  if (!(away <= tolerance)) throw refused('webhook-timestamp', `is ${Math.round(away)} s from now, the limit is ${tolerance}`);
 }
 
 async function keyOf(secret: string): Promise<CryptoKey> {

@@ -150,6 +150,21 @@ test('events end with an error when the server refuses, or stays away', async ()
   assert.equal(away.asked.length, 4);
 });
 
+test('a stream waits a minute at most for what a server asks, as it does for its retry', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { rollcall, asked } = answered(problem('unavailable', 503, {}, { 'Retry-After': '999999' }), stream(event('e1', 'alice')));
+  const first = rollcall.events({ after: 'start' }).next();
+  while (asked.length < 1) await new Promise(setImmediate);
+  for (let round = 0; round < 20; round++) await new Promise(setImmediate); // it has read the answer, and waits
+  t.mock.timers.tick(59_000);
+  for (let round = 0; round < 20; round++) await new Promise(setImmediate);
+  assert.equal(asked.length, 1);
+  t.mock.timers.tick(5_000); // more than a minute, and what is added so that not all come at once
+  const { value } = await first;
+  assert.equal(asked.length, 2);
+  assert.equal(value?.type, 'user.online');
+});
+
 test('the parts of a snapshot come as one, and the end of the session is the last', async () => {
   const { rollcall } = answered(
     stream(`retry: 1\n\nevent: snapshot\ndata: {"items":[{"user":"lost"}],"complete":false}\n\n`),
@@ -199,4 +214,14 @@ test('a webhook is refused that is forged, changed, old or without a signature',
   }
   const bad = await refusal(verifyWebhook(body, headers, 'whsec_', { now }));
   assert.deepEqual([bad.code, bad.field], ['invalid_argument', 'secret']);
+});
+
+test('a tolerance or a time that is no number is refused, and lets no old webhook in', async () => {
+  const { body, headers } = webhook({ at: 0 });
+  for (const wrong of [NaN, Infinity, /** @type {any} */ ('soon'), /** @type {any} */ (null)]) {
+    const tolerance = await refusal(verifyWebhook(body, headers, secret, { now, tolerance: wrong }));
+    assert.deepEqual([tolerance.code, tolerance.field], ['invalid_argument', 'tolerance']);
+    const time = await refusal(verifyWebhook(body, headers, secret, { now: wrong }));
+    assert.deepEqual([time.code, time.field], ['invalid_argument', 'now']);
+  }
 });
