@@ -87,8 +87,8 @@ func (l *Lease) Progress(ctx context.Context, id int64, position string, rows in
 }
 
 // FinishRun ends a run: completed if failure is "", else failed by that. The next
-// run begins where a failed one stood; for it to begin anew set the Position to ""
-// before. CodeConflict and [ErrRunEnded] if the run is not under way by this lease.
+// run is given a failed one's Position; for it to get none set the Position to ""
+// before. [Runner] does not go on from it. CodeConflict and [ErrRunEnded] if the run is not under way by this lease.
 func (l *Lease) FinishRun(ctx context.Context, id int64, failure string) error {
 	state := Completed
 	if failure != "" {

@@ -31,7 +31,8 @@ import (
 //	 7  offload           in one transaction, copy what is dirty again, and note the
 //	                      days as offloaded
 //	 8  offloadDays       the engine removes the marks, except where maps are dirty
-//	 9  finish            write how the run ended, give up the lease, tell the engine
+//	 9  finish            the second half of carryOut: write how the run ended, give up
+//	                      the lease, tell the engine
 //
 // Steps 2 and 3 repeat until nothing is dirty, 4 to 8 for each month and kind. Each
 // step finds out for itself what is left to do. So nothing has to be undone when a run

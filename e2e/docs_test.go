@@ -237,7 +237,7 @@ func (r *reader) load(command string) (printed string, status int) {
 	}
 	command += " --duration 500ms --warm-up 0 --users 50 --sessions 10 --connections 4"
 	if strings.Contains(command, "--target http") {
-		return r.ask(command, "bench")
+		return r.ask(command+" --yes", "bench")
 	}
 	return r.shell(command)
 }

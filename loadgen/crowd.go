@@ -134,18 +134,36 @@ const cleaners = 32
 // Count returns how many users of this package a service knows, and how many users
 // in all. It goes through all users that have a last-seen time.
 func Count(ctx context.Context, s Service) (ours, all int, err error) {
-	err = eachPage(ctx, s, func(users []string) error {
+	err = eachPage(ctx, s, func(users []string, _ int) error {
 		ours += len(users)
 		return nil
 	}, func(total int) { all = total })
 	return ours, all, err
 }
 
+// errOthers ends a search for users that are not of this package.
+var errOthers = errors.New("there are others")
+
+// HasOthers reports whether a service knows users that are not of this package. It
+// goes through the users that have a last-seen time up to the first such one.
+func HasOthers(ctx context.Context, s Service) (bool, error) {
+	err := eachPage(ctx, s, func(_ []string, others int) error {
+		if others > 0 {
+			return errOthers
+		}
+		return nil
+	}, func(int) {})
+	if errors.Is(err, errOthers) {
+		return true, nil
+	}
+	return false, err
+}
+
 // Clean erases the users of this package that have a last-seen time, and calls done
 // now and then with how many it has erased.
 func Clean(ctx context.Context, s Service, done func(erased int)) (int, error) {
 	var n atomic.Int64
-	err := eachPage(ctx, s, func(users []string) error {
+	err := eachPage(ctx, s, func(users []string, _ int) error {
 		err := inParallel(ctx, cleaners, len(users), func(ctx context.Context, i int) error {
 			err := s.Erase(ctx, users[i])
 			if !erased(err) {
@@ -163,8 +181,8 @@ func Clean(ctx context.Context, s Service, done func(erased int)) (int, error) {
 }
 
 // eachPage goes through the users that have a last-seen time, and visits those of
-// this package.
-func eachPage(ctx context.Context, s Service, visit func([]string) error, total func(int)) error {
+// this package; it tells how many others each page has.
+func eachPage(ctx context.Context, s Service, visit func(ours []string, others int) error, total func(int)) error {
 	for cursor, first := "", true; first || cursor != ""; first = false {
 		page, err := s.KnownUsers(ctx, rollcall.PageRequest{Limit: rollcall.MaxLimit, Cursor: cursor})
 		if err != nil {
@@ -179,7 +197,7 @@ func eachPage(ctx context.Context, s Service, visit func([]string) error, total 
 				users = append(users, seen.User)
 			}
 		}
-		if err := visit(users); err != nil {
+		if err := visit(users, len(page.Items)-len(users)); err != nil {
 			return err
 		}
 		if page.Next != "" && page.Next == cursor {

@@ -253,7 +253,7 @@ func (p *partition) flushAnnounced(b *pebble.Batch) (first uint64, err error) {
 	for i, w := range t.waiting {
 		events[i] = p.eventOf(w)
 	}
-	return p.eng.events.append(b, events)
+	return p.eng.events.putEvents(b, events)
 }
 
 // flushedAnnounced is called once the batch of flushAnnounced has been applied.

@@ -74,9 +74,9 @@ func (l *eventLog) reserve(events []event) uint64 {
 	return first
 }
 
-// append puts events into a batch that is about to be applied, and returns the number
+// putEvents puts events into a batch that is about to be applied, and returns the number
 // of the first. Presence events that follow each other share a record.
-func (l *eventLog) append(b *pebble.Batch, events []event) (first uint64, err error) {
+func (l *eventLog) putEvents(b *pebble.Batch, events []event) (first uint64, err error) {
 	if len(events) == 0 {
 		return 0, nil
 	}
@@ -127,7 +127,7 @@ func (l *eventLog) synced(n uint64) {
 	l.advance()
 }
 
-// advance raises done past the changes that are durable and in the tables, up to the
+// advance raises durableTo past the changes that are durable and in the tables, up to the
 // first that is not, and wakes the readers.
 func (l *eventLog) advance() {
 	n := 0

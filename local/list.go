@@ -31,7 +31,7 @@ func (e *Engine) List(_ context.Context, at time.Time, q rollcall.SessionQuery) 
 	if err != nil {
 		return rollcall.Page[rollcall.Session]{}, err
 	}
-	e.lockExpired(now)
+	e.expireAndRLockAll(now)
 	defer e.runlockAll()
 	l := &listing{q: &q, parts: make([]matches, len(e.parts))}
 	l.match(e, now)
@@ -131,7 +131,8 @@ func (l *listing) cutAfter(k int) []int {
 		}
 	}
 
-	// No more than k logins lie before from, and more than k before to.
+	// No more than k logins lie before from. More than k lie before to, or to is behind the
+	// last login.
 	for to-from > 1 {
 		mid := from + (to-from)/2
 		if l.before(mid) <= k {

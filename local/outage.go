@@ -126,8 +126,8 @@ func (o *outages) record(from, now, least int64) {
 	o.list.Store(&list)
 }
 
-// tick makes gaps count as outages from the first tick on.
-func (o *outages) tick(now int64) { o.stamp.CompareAndSwap(0, now) }
+// begin makes gaps count as outages: it starts the stamps; later ticks change nothing.
+func (o *outages) begin(now int64) { o.stamp.CompareAndSwap(0, now) }
 
 // noteExpiry notes that a session was expired because its idle deadline passed.
 func (o *outages) noteExpiry(deadline int64) { storeMax(&o.latestExpiry, deadline) }

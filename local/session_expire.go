@@ -23,7 +23,7 @@ import (
 //   - A session lives iff now < deadline. Every command about one session compares,
 //     so what has not been expired yet shows in no answer.
 //   - A list is made at an instant at which no session past its deadline stands in
-//     the login order (lockExpired).
+//     the login order (expireAndRLockAll).
 //   - Expired sessions are stored in the order of their deadlines, and with the
 //     other events of their users in the order of time (sweepStep).
 //
@@ -201,9 +201,9 @@ func (s *sessions) unindexAll(set valueSet, values *column.Column[intern.ID], sl
 	}
 }
 
-// lockExpired locks all partitions for reading, at an instant at which no session
-// past its deadline stands in a login order.
-func (e *Engine) lockExpired(now int64) {
+// expireAndRLockAll locks all partitions for reading, at an instant at which no session
+// past its deadline stands in a login order. It expires, in memory, what is due first.
+func (e *Engine) expireAndRLockAll(now int64) {
 	for {
 		e.rlockAll()
 		late := make([]*partition, 0)

@@ -20,10 +20,10 @@ type room struct {
 	evicted    map[uint32]bool
 }
 
-// makeRoom chooses the sessions that the login ends: first those that it ends in any
+// chooseEvicted chooses the sessions that the login ends: first those that it ends in any
 // case, then as many as exceed a limit. The limit of the device class comes first, as
 // a session that ends for it also counts for the limit of all.
-func (l *loginTx) makeRoom(policy rollcall.Policy) error {
+func (l *loginTx) chooseEvicted(policy rollcall.Policy) error {
 	l.new.idle, l.new.lifetime = ms(policy.IdleTimeout), ms(policy.Lifetime)
 	if !l.hasNumber {
 		return nil
@@ -47,9 +47,9 @@ func (l *loginTx) keepLimit(r *room, limit int, scope limitScope, overflow rollc
 	case rollcall.Reject:
 		return rollcall.SessionLimitError(limit, r.s.conflicts(r.firstStaying(rollcall.MaxConflicts, r.newest(scope))))
 	case rollcall.EvictIdle:
-		l.evictSlots(r, r.firstStaying(over, r.idlest(scope))...)
+		l.noteEvicted(r, r.firstStaying(over, r.idlest(scope))...)
 	default:
-		l.evictSlots(r, r.firstStaying(over, r.oldest(scope))...)
+		l.noteEvicted(r, r.firstStaying(over, r.oldest(scope))...)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (l *loginTx) collectRoom() *room {
 	return r
 }
 
-func (l *loginTx) evictSlots(r *room, slots ...uint32) {
+func (l *loginTx) noteEvicted(r *room, slots ...uint32) {
 	for _, slot := range slots {
 		if !r.evicted[slot] {
 			r.evicted[slot] = true
@@ -89,11 +89,11 @@ func (l *loginTx) evictDemanded(r *room) {
 	switch {
 	case device == "":
 	case r.large != nil:
-		s.onDevice(l.user, device, func(slot uint32) { l.evictSlots(r, slot) })
+		s.onDevice(l.user, device, func(slot uint32) { l.noteEvicted(r, slot) })
 	default:
 		for _, slot := range r.few {
 			if s.session(slot).DeviceID == device {
-				l.evictSlots(r, slot)
+				l.noteEvicted(r, slot)
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (l *loginTx) evictDemanded(r *room) {
 		}
 	}
 	slices.SortFunc(asked, s.compareIDs)
-	l.evictSlots(r, asked...)
+	l.noteEvicted(r, asked...)
 }
 
 // limitScope says which sessions a limit counts.

@@ -119,7 +119,8 @@ func (l *loginTx) run() (rollcall.StartResult, error) {
 		return out, err
 	}
 
-	// From here on readers see the login. The caller waits for the sync.
+	// Into journal and tables; commit follows in memory. Readers see it when the caller
+	// unlocks, and the caller waits for the sync.
 	if err := l.tx.apply(); err != nil {
 		return out, err
 	}
@@ -144,7 +145,7 @@ func (l *loginTx) check() error {
 	}
 	l.in.Session.Kind = cmp.Or(l.in.Session.Kind, rec.kind, rollcall.DefaultKind)
 	l.in.Session.Name = cmp.Or(l.in.Session.Name, rec.name)
-	return l.makeRoom(l.in.Policies.For(l.in.Session.Kind, l.in.Session.App, l.in.Session.Device))
+	return l.chooseEvicted(l.in.Policies.For(l.in.Session.Kind, l.in.Session.App, l.in.Session.Device))
 }
 
 // prepare completes the new session and puts it into the batch, with the user's

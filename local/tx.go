@@ -81,7 +81,7 @@ func (tx *tx) apply() error {
 	// The events get their numbers here, under the lock, so that their order is
 	// that of the changes.
 	log := tx.p.eng.events
-	first, err := log.append(tx.batch, tx.events)
+	first, err := log.putEvents(tx.batch, tx.events)
 	if err == nil {
 		tx.ticket, err = tx.p.eng.store.apply(tx.batch)
 	}

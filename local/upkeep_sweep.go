@@ -110,14 +110,15 @@ func (p *partition) sweep(ctx context.Context, now int64, t *timeSlice) (more bo
 // sweepStep does the earlier of two things: announce who went offline, up to the next
 // session's deadline; or reap sessions, up to when the next user went offline. So the
 // events of a user come in the order of time. The transaction is nil if there was
-// nothing to store.
+// nothing to store. more is true after every step that had something to tell; else it
+// says whether expiry or compaction goes on.
 func (p *partition) sweepStep(at int64) (tx *tx, more bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, s := p.advance(at), &p.sessions
 
 	// When is the next session's end, and when did the next user go offline?
-	late := len(s.expired) < reapStep && s.expire(now)
+	moreDue := len(s.expired) < reapStep && s.expire(now)
 	end, ends := int64(0), len(s.expired) > 0
 	if ends {
 		end, _ = s.deadline(s.expired[0])
@@ -125,7 +126,7 @@ func (p *partition) sweepStep(at int64) (tx *tx, more bool, err error) {
 	silence, silent := p.nextSilence()
 	silent = silent && silence <= now
 	if !ends && !silent {
-		return nil, s.compactStep() || late, nil
+		return nil, s.compactStep() || moreDue, nil
 	}
 
 	// The earlier one, no further than the other.

@@ -27,7 +27,7 @@ func (e *Engine) tick(ctx context.Context, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	e.outages.tick(now)
+	e.outages.begin(now)
 	e.lastTick.Store(now)
 	e.store.lookAtSpace()
 	if err := e.store.writable(); err != nil {

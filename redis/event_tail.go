@@ -51,8 +51,10 @@ func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v 
 		if !fresh {
 			known, err = e.settledEnd(ctx, false)
 		}
+		// covers: the settled log has the events of all commands carried out here before this
+		// call. If not, watchNews settles them within lookEvery and rings.
 		var events []rollcall.Event
-		if err == nil && (covers || !fresh) { // else the next look settles what was there before
+		if err == nil && (covers || !fresh) {
 			events, err = r.next(ctx, known)
 		}
 		if err != nil || len(events) > 0 {

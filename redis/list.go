@@ -65,9 +65,9 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 	case l.mustGather(len(indexed)):
 		return l.answerGathered(ctx, indexed)
 	case q.Sort != rollcall.NewestSeen:
-		l.order = "login"
+		l.index = "login"
 		if len(indexed) == 1 {
-			l.order = indexed[0]
+			l.index = indexed[0]
 		}
 		return l.byLogin(ctx)
 	default:
@@ -80,7 +80,7 @@ type listing struct {
 	e         *Engine
 	at        time.Time
 	q         *rollcall.SessionQuery
-	order     string // key of the index within the partitions
+	index     string // key of the index within the partitions
 	low, high int64  // login_at in [low, high), ms
 }
 
@@ -152,7 +152,7 @@ func (m *loginMerge) fill(ctx context.Context, first bool) error {
 			return nil
 		}
 		err := m.l.askDrained(ctx, parts, first, func(p int, budget string) call {
-			return partCall(p, &m.l.e.scripts.listPage, m.l.order, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
+			return partCall(p, &m.l.e.scripts.listPage, m.l.index, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
 				m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), budget)
 		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
 		if err != nil {

@@ -54,9 +54,9 @@ func (l *listing) countBefore(ctx context.Context, at int64) (int, error) {
 	if l.down() {
 		low, high = high, "("+strconv.FormatInt(l.high, 10)
 	}
-	orders := []string{l.order}
+	orders := []string{l.index}
 	if l.public() {
-		orders = append(orders, "invisible:"+l.order)
+		orders = append(orders, "invisible:"+l.index)
 	}
 	var calls []call
 	for p := range l.e.keyPrefixes {
@@ -91,7 +91,7 @@ func (l *listing) span(ctx context.Context) (first, last int64, err error) {
 	for p := range l.e.keyPrefixes {
 		for _, rev := range []bool{false, true} {
 			calls = append(calls, plainCall(func() rueidis.Completed {
-				k := l.e.client.B().Zrange().Key(l.e.of(p, l.order))
+				k := l.e.client.B().Zrange().Key(l.e.of(p, l.index))
 				low, high := fmt.Sprint(l.low), fmt.Sprintf("(%d", l.high)
 				if rev {
 					return k.Min(high).Max(low).Byscore().Rev().Limit(0, 1).Withscores().Build()

@@ -29,7 +29,7 @@ type benchCmd struct {
 
 	AllowRemote bool `help:"Put a server under load that is not on this machine."`
 	Clean       bool `help:"Run nothing: erase the users that earlier runs made."`
-	Yes         bool `short:"y" help:"Do not ask before users are erased."`
+	Yes         bool `short:"y" help:"Do not ask, neither before users are erased nor before a server that has others is put under load."`
 	JSON        bool `help:"The report as JSON."`
 	target
 }
@@ -43,7 +43,8 @@ the last one: that shows how much can be done, not how long users wait.
 
 library uses a new data directory, which goes afterwards; --data-dir names one
 that is empty, and stays. On a server the users stay until --clean erases them.
-Days and figures count them until then. Ctrl-C ends a run with a report.`
+Days and figures count them until then. If the server has other users, or
+webhooks, it asks first. Ctrl-C ends a run with a report.`
 }
 
 // Run puts the target under load.

@@ -140,8 +140,36 @@ func (b *bench) openServer(a *app, c *benchCmd) error {
 		return usageError{err}
 	}
 	again, err := open(0)
+	if err != nil {
+		return err
+	}
 	b.Service, b.Setup, b.Where, b.stays = once, again, b.place.server, !c.Clean
-	return err
+	if c.Clean || c.Yes {
+		return nil
+	}
+	return b.confirmOthers(a, c, again)
+}
+
+// confirmOthers asks before a load comes to a server that is in use: its users or its
+// webhooks tell. An address on this machine does not tell, as a proxy may stand there.
+func (b *bench) confirmOthers(a *app, c *benchCmd, asked *client.Client) error {
+	used, err := loadgen.HasOthers(a.ctx, asked)
+	if err != nil {
+		return err
+	}
+	has := "users of its own"
+	if !used {
+		hooks, err := asked.Webhooks(a.ctx)
+		if err != nil && !errors.Is(err, rollcall.ErrForbidden) { // else the key may not ask
+			return err
+		}
+		if len(hooks) == 0 {
+			return nil
+		}
+		has = "webhooks"
+	}
+	return a.confirm(fmt.Sprintf("%s has %s. This makes %s there who count in online and in days until --clean erases them, and their events go to all readers and webhooks.",
+		b.place.server, has, counted(int64(c.Users), "user")))
 }
 
 func onThisMachine(host string) bool {

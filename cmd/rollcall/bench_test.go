@@ -48,6 +48,20 @@ func TestALoadByUDPTellsHowManyBeatsWereCounted(t *testing.T) {
 	require.Len(t, keys["items"], 1, "the key of the run is revoked")
 }
 
+func TestAServerWithWebhooksIsPutUnderLoadByYesAlone(t *testing.T) {
+	s, _ := serve(t, nil, "--data-dir", t.TempDir(), "--admin-key", benchKey)
+	defer s.end()
+	load := []string{"--target", "http", "--mix", "beats", "--warm-up", "0", "--duration", "50ms"}
+	require.Equal(t, exitOK, runBench(t.Context(), s, load...).status, "a server that nobody uses")
+	status, made := s.call("POST", "/v1/webhooks", benchKey, `{"url":"https://shop.example.com/hook"}`)
+	require.Equal(t, 201, status, made)
+
+	out := runBench(t.Context(), s, load...)
+	require.Equal(t, exitUsage, out.status)
+	require.Contains(t, out.stderr, s.base+" has webhooks. This makes 20 users there")
+	require.Equal(t, exitOK, runBench(t.Context(), s, append(load, "--yes")...).status)
+}
+
 func TestALoadThatIsStoppedEndsWithAReport(t *testing.T) {
 	s, _ := serve(t, nil, "--data-dir", t.TempDir(), "--admin-key", benchKey)
 	defer s.end()

@@ -33,9 +33,34 @@ type kicksAsked struct {
 }
 
 type kickAsked struct {
-	kick  mcpKick
-	ended int // how many it would have ended
-	until time.Time
+	kick    mcpKick
+	counted sessionsCounted
+	until   time.Time
+}
+
+// sessionsCounted are the sessions that a kick would have ended.
+type sessionsCounted struct {
+	n      int
+	newest []rollcall.Session // as many of them as a page has
+}
+
+// holds reports whether all sessions that would end now were counted then: one that
+// came instead of another was not meant.
+func (then sessionsCounted) holds(now sessionsCounted) bool {
+	if now.n > then.n {
+		return false
+	}
+	ids := make(map[rollcall.SessionID]bool, len(then.newest))
+	for _, s := range then.newest {
+		ids[s.ID] = true
+	}
+	for _, s := range now.newest {
+		older := then.n > len(then.newest) && len(then.newest) > 0 && s.LoginAt.Before(then.newest[len(then.newest)-1].LoginAt)
+		if !ids[s.ID] && !older {
+			return false
+		}
+	}
+	return true
 }
 
 const (
@@ -44,7 +69,7 @@ const (
 )
 
 // add remembers a kick that was counted, and returns what confirms it.
-func (k *kicksAsked) add(kick mcpKick, ended int, now time.Time) string {
+func (k *kicksAsked) add(kick mcpKick, counted sessionsCounted, now time.Time) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.order) == mcpKicksAsked { // the oldest gives way, confirmed or not
@@ -53,13 +78,13 @@ func (k *kicksAsked) add(kick mcpKick, ended int, now time.Time) string {
 	}
 	confirm := rand.Text()[:10]
 	kick.Confirm = ""
-	k.asked[confirm] = kickAsked{kick: kick, ended: ended, until: now.Add(mcpConfirmWithin)}
+	k.asked[confirm] = kickAsked{kick: kick, counted: counted, until: now.Add(mcpConfirmWithin)}
 	k.order = append(k.order, confirm)
 	return confirm
 }
 
-// take returns how many sessions a kick was confirmed for. It can be confirmed once.
-func (k *kicksAsked) take(kick mcpKick, now time.Time) (int, error) {
+// take returns which sessions a kick was confirmed for. It can be confirmed once.
+func (k *kicksAsked) take(kick mcpKick, now time.Time) (sessionsCounted, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	confirm := kick.Confirm
@@ -67,12 +92,12 @@ func (k *kicksAsked) take(kick mcpKick, now time.Time) (int, error) {
 	found, ok := k.asked[confirm]
 	switch {
 	case !ok || now.After(found.until):
-		return 0, usageError{errors.New("confirm is not known, was used, or is older than 10 minutes: call without confirm, and then with the one of that answer")}
+		return sessionsCounted{}, usageError{errors.New("confirm is not known, was used, or is older than 10 minutes: call without confirm, and then with the one of that answer")}
 	case found.kick != kick:
-		return 0, usageError{errors.New("confirm is that of another kick: call with the same user, device, session and reason as before")}
+		return sessionsCounted{}, usageError{errors.New("confirm is that of another kick: call with the same user, device, session and reason as before")}
 	}
 	delete(k.asked, confirm)
-	return found.ended, nil
+	return found.counted, nil
 }
 
 // offerKick adds the tool that ends sessions.
@@ -96,37 +121,53 @@ func (m *mcpServer) kick(ctx context.Context, kicks *kicksAsked, in mcpKick) (st
 			return "", mcpKickAnswer{}, err
 		}
 	}
-	confirmed := -1
+	var confirmed *sessionsCounted
 	if in.Confirm != "" {
-		var err error
-		if confirmed, err = kicks.take(in, time.Now()); err != nil {
+		before, err := kicks.take(in, time.Now())
+		if err != nil {
 			return "", mcpKickAnswer{}, err
 		}
+		confirmed = &before
 	}
 
 	// What has come since it was confirmed was not meant.
-	now, err := m.asked.Kick(ctx, k)
+	now, err := m.count(ctx, k)
 	if err != nil {
 		return "", mcpKickAnswer{}, err
 	}
-	if now.Ended > confirmed {
-		return m.askAgain(kicks, in, now.Ended, confirmed)
+	if confirmed == nil || !confirmed.holds(now) {
+		return m.askAgain(kicks, in, now, confirmed)
 	}
 	k.DryRun = false
 	done, err := m.asked.Kick(ctx, k)
 	return sessionsEnded(done.Ended), mcpKickAnswer{Ended: done.Ended}, err
 }
 
-// askAgain answers how many sessions a kick would end, and what confirms it.
-func (m *mcpServer) askAgain(kicks *kicksAsked, in mcpKick, n, confirmed int) (string, mcpKickAnswer, error) {
-	out := mcpKickAnswer{WouldEnd: n}
-	said := fmt.Sprintf("Nothing was ended. This would end %s", counted(int64(n), "session"))
-	if confirmed >= 0 {
-		said += fmt.Sprintf(", and %d were confirmed", confirmed)
+// count returns which sessions a kick would end. One of a single session can end no
+// other: the number is enough.
+func (m *mcpServer) count(ctx context.Context, k rollcall.Kick) (sessionsCounted, error) {
+	res, err := m.asked.Kick(ctx, k)
+	if err != nil || k.User == "" {
+		return sessionsCounted{n: res.Ended}, err
 	}
-	if n == 0 {
+	q := rollcall.SessionQuery{Filter: rollcall.SessionFilter{Users: []string{k.User}, Device: k.Device}, Page: rollcall.PageRequest{Limit: rollcall.MaxLimit}}
+	page, err := m.asked.Sessions(ctx, q) // newest first
+	return sessionsCounted{n: res.Ended, newest: page.Items}, err
+}
+
+// askAgain answers how many sessions a kick would end, and what confirms it.
+func (m *mcpServer) askAgain(kicks *kicksAsked, in mcpKick, now sessionsCounted, confirmed *sessionsCounted) (string, mcpKickAnswer, error) {
+	out := mcpKickAnswer{WouldEnd: now.n}
+	said := fmt.Sprintf("Nothing was ended. This would end %s", counted(int64(now.n), "session"))
+	switch {
+	case confirmed != nil && now.n > confirmed.n:
+		said += fmt.Sprintf(", and %d were confirmed", confirmed.n)
+	case confirmed != nil:
+		said += ", and not only those that were confirmed"
+	}
+	if now.n == 0 {
 		return said + ".", out, nil
 	}
-	out.Confirm = kicks.add(in, n, time.Now())
+	out.Confirm = kicks.add(in, now, time.Now())
 	return said + fmt.Sprintf(": call again with the same arguments and confirm %q to end them.", out.Confirm), out, nil
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/client"
 )
 
 // speakMCP runs "rollcall mcp" with flags, sends it the requests of a file and writes
@@ -204,18 +207,62 @@ func TestAKickIsConfirmedOnceAndForAWhile(t *testing.T) {
 	kicks := &kicksAsked{asked: make(map[string]kickAsked)}
 	now := time.Now()
 	kick := mcpKick{User: "alice"}
-	first := kicks.add(kick, 2, now)
+	first := kicks.add(kick, sessionsCounted{n: 2}, now)
 	kick.Confirm = first
 	_, err := kicks.take(kick, now.Add(mcpConfirmWithin+time.Second))
 	require.ErrorContains(t, err, "older than 10 minutes")
 	for range mcpKicksAsked { // a model that asks and asks takes no more memory
-		kicks.add(mcpKick{User: "bob"}, 1, now)
+		kicks.add(mcpKick{User: "bob"}, sessionsCounted{n: 1}, now)
 	}
 	require.Len(t, kicks.asked, mcpKicksAsked)
 	_, err = kicks.take(kick, now)
 	require.ErrorContains(t, err, "not known")
-	kick.Confirm = kicks.add(mcpKick{User: "alice"}, 3, now)
-	n, err := kicks.take(kick, now)
+	kick.Confirm = kicks.add(mcpKick{User: "alice"}, sessionsCounted{n: 3}, now)
+	taken, err := kicks.take(kick, now)
 	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	require.Equal(t, 3, taken.n)
+}
+
+func TestAKickIsAskedAboutAgainIfAnotherSessionCameInsteadOfACountedOne(t *testing.T) {
+	s, _ := serve(t, nil, "--data-dir", t.TempDir(), "--admin-key", benchKey)
+	defer s.end()
+	asked, err := client.New(s.base, client.Options{Key: benchKey})
+	require.NoError(t, err)
+	login := func() rollcall.SessionID {
+		in, err := asked.Login(t.Context(), rollcall.Login{User: "alice"})
+		require.NoError(t, err)
+		return in.Session.ID
+	}
+	old := login()
+	login()
+	m, kicks := newMCPServer(asked, place{}, true), &kicksAsked{asked: make(map[string]kickAsked)}
+
+	kick := mcpKick{User: "alice"}
+	_, first, err := m.kick(t.Context(), kicks, kick)
+	require.NoError(t, err)
+	require.Equal(t, 2, first.WouldEnd)
+	_, err = asked.Kick(t.Context(), rollcall.Kick{Session: old})
+	require.NoError(t, err)
+	login()
+
+	kick.Confirm = first.Confirm
+	said, again, err := m.kick(t.Context(), kicks, kick)
+	require.NoError(t, err)
+	require.Zero(t, again.Ended)
+	require.Equal(t, 2, again.WouldEnd)
+	require.Contains(t, said, "not only those that were confirmed")
+	kick.Confirm = again.Confirm
+	_, done, err := m.kick(t.Context(), kicks, kick)
+	require.NoError(t, err)
+	require.Equal(t, 2, done.Ended)
+}
+
+func TestAKickOfMoreSessionsThanAPageHasIsAskedAboutAgainForNewOnesOnly(t *testing.T) {
+	at := func(second int64, id byte) rollcall.Session {
+		return rollcall.Session{ID: rollcall.SessionID{id}, LoginAt: time.Unix(second, 0)}
+	}
+	then := sessionsCounted{n: 3, newest: []rollcall.Session{at(30, 3), at(20, 2)}} // and one before
+	require.True(t, then.holds(sessionsCounted{n: 2, newest: []rollcall.Session{at(20, 2), at(10, 1)}}), "the newest has gone")
+	require.False(t, then.holds(sessionsCounted{n: 3, newest: []rollcall.Session{at(40, 4), at(20, 2)}}), "one came")
+	require.False(t, then.holds(sessionsCounted{n: 4, newest: then.newest}), "there are more")
 }

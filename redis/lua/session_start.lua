@@ -13,7 +13,8 @@
 --          first, so that the login makes a new user
 --          {'cutoff'} if ends of the user have to be written first
 --          {'more', ids} if very many sessions have to go: these were ended ahead of the
---          login, which is to be sent again; none of them would have stayed
+--          login, which is to be sent again; none of them would have stayed. A server
+--          that dies between two steps leaves those ended and no login
 -- costs    O(log n) for each session that ends or is named, of a bounded number
 
 local policies = ARGV[2] -- packed; the last one matches everything
