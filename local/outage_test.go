@@ -18,7 +18,7 @@ func TestOutagesKeepTheOrderOfDeadlines(t *testing.T) {
 		now := int64(1_000_000)
 		o.signOfLife(now, false)
 		require.Empty(t, o.all(), "no gap counts before the first tick")
-		o.tick(now)
+		o.begin(now)
 		for _, gap := range rapid.SliceOfN(rapid.Int64Range(0, 300_000), 1, 20).Draw(t, "gaps") {
 			before := len(o.all())
 			now += gap
@@ -46,7 +46,7 @@ func TestOutagesWhoseGracesTouchAnswerAsOne(t *testing.T) {
 		o := outages{grace: rapid.Int64Range(0, 90_000).Draw(t, "grace")}
 		var each []outage
 		now := int64(1_000_000)
-		o.tick(now)
+		o.begin(now)
 		for _, gap := range rapid.SliceOfN(rapid.Int64Range(1, 100_000), 1, 100).Draw(t, "gaps") {
 			if gap > maxGap {
 				each = append(each, outage{now, now + gap + o.grace})
@@ -79,7 +79,7 @@ func TestOutagesWhoseGracesTouchAnswerAsOne(t *testing.T) {
 
 func TestADeadlineInAnOutageMovesBehindItsGrace(t *testing.T) {
 	o := outages{grace: 60_000}
-	o.tick(100_000)
+	o.begin(100_000)
 	o.signOfLife(105_000, false)
 	require.Empty(t, o.all(), "5 s are no outage")
 	o.signOfLife(200_000, false)
@@ -103,7 +103,7 @@ func TestADeadlineInAnOutageMovesBehindItsGrace(t *testing.T) {
 func TestTimeInWhichWritesAreRefusedIsOneOutage(t *testing.T) {
 	for _, grace := range []int64{0, 60_000} {
 		o := outages{grace: grace}
-		o.tick(100_000)
+		o.begin(100_000)
 		o.setDurable(100_000)
 		for now := int64(100_500); now <= 102_000; now += 500 {
 			o.signOfLife(now, false)
@@ -124,7 +124,7 @@ func TestTimeInWhichWritesAreRefusedIsOneOutage(t *testing.T) {
 
 func TestARefusalRevivesNobodyWhoLeftTheLists(t *testing.T) {
 	o := outages{grace: 60_000}
-	o.tick(100_000)
+	o.begin(100_000)
 	o.setDurable(100_000)
 	o.signOfLife(101_000, false)
 	o.noteExpiry(100_900)

@@ -36,7 +36,7 @@ import (
 // | what dies | what the reader gets |
 // | --- | --- |
 // | its server, after any step | from another server what follows the last event that came |
-// | a master, before its replica had what step 2 noted | nothing is passed over but what was lost: later events get the time of the new master, which is later unless its clock is behind by more than the failover took |
+// | a master, before its replica had what step 2 noted | events lost with the master are missing; no other is, unless the new master's clock is behind by more than the failover took |
 // | a master, before its replica had the reader's last event | [rollcall.ErrEventsGone]: the log ends before that event. If its partition has later ones meanwhile, the reader goes on behind it |
 
 // Tail implements [rollcall.Events].
