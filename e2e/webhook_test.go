@@ -47,7 +47,7 @@ func newHookReceiver(t *testing.T, take func(hookMessage) int) *hookReceiver {
 
 func (r *hookReceiver) start() {
 	r.t.Helper()
-	listener, err := net.Listen("tcp", r.address) //nolint:noctx // it is there at once
+	listener, err := net.Listen("tcp", r.address)
 	require.NoError(r.t, err)
 	r.address = listener.Addr().String()
 	server, served := &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}, make(chan struct{})
