@@ -3,7 +3,9 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +28,11 @@ type momentKey struct{}
 // momentary is a client whose commands may be preceded by a moment.
 type momentary struct{ rueidis.Client }
 
-func (momentary) before(ctx context.Context) {
+// before counts a command, but for the look at the webhooks that comes ahead of an erasure.
+func (momentary) before(ctx context.Context, all ...rueidis.Completed) {
+	if len(all) == 1 && slices.ContainsFunc(all[0].Commands(), func(word string) bool { return strings.HasSuffix(word, ":hooks") }) {
+		return
+	}
 	if m, ok := ctx.Value(momentKey{}).(*moment); ok {
 		if m.sent++; m.sent == m.ahead {
 			m.what()
@@ -35,12 +41,12 @@ func (momentary) before(ctx context.Context) {
 }
 
 func (c momentary) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
-	c.before(ctx)
+	c.before(ctx, cmd)
 	return c.Client.Do(ctx, cmd)
 }
 
 func (c momentary) DoMulti(ctx context.Context, all ...rueidis.Completed) []rueidis.RedisResult {
-	c.before(ctx)
+	c.before(ctx, all...)
 	return c.Client.DoMulti(ctx, all...)
 }
 
