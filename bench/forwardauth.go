@@ -96,7 +96,7 @@ func (a *auth) startNginx(ctx context.Context, app string) error {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		whole += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, a.dir, kind)
 	}
-	whole += text + fmt.Sprintf("\nserver {\n listen %s;\n location / { proxy_set_header Host $host; proxy_pass http://app; }\n}\n}\n", a.plain)
+	whole += text + fmt.Sprintf("\nserver {\n listen %s;\n location / { proxy_http_version 1.1; proxy_set_header Host $host; proxy_set_header Connection \"\"; proxy_pass http://app; }\n}\n}\n", a.plain)
 	file := filepath.Join(a.dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(whole), 0o600); err != nil {
 		return err
