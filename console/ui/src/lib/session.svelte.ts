@@ -1,0 +1,100 @@
+// Who looks at the console.
+
+import { call, Problem, watch } from './api/client';
+import type { ConsoleSession, Role } from './api/types';
+import { clock } from './clock.svelte';
+
+const ranks: Record<Role, number> = { reader: 0, writer: 1, admin: 2 };
+const path = '/v1/console/session';
+
+class Session {
+  /** undefined until it is known, null when nobody is signed in. */
+  who = $state.raw<ConsoleSession | null>();
+  /** Why the sign-in view shows: the link failed, or the sign-in ended. */
+  problem = $state.raw<Problem>();
+  ended = $state(false);
+
+  /** Asks who is signed in, after trying the one-time link in the address. */
+  async begin() {
+    watch.signedOut = () => {
+      if (this.who) {
+        this.who = null;
+        this.ended = true;
+      }
+    };
+    const link = takeLink();
+    if (link) {
+      await this.signIn({ link });
+      if (this.who) return;
+    }
+    try {
+      this.who = await call<ConsoleSession>('GET', path);
+    } catch (error) {
+      const problem = error as Problem;
+      if (import.meta.env.DEV && problem.status === 404) this.who = developer();
+      else if (problem.status === 401 || problem.status === 404) this.who = null;
+      else {
+        this.problem = problem;
+        setTimeout(() => void this.begin(), 3000);
+      }
+    }
+  }
+
+  async signIn(how: { link: string } | { key: string }) {
+    this.problem = undefined;
+    try {
+      this.who = (await call<ConsoleSession | undefined>('POST', path, { body: how })) ?? (await call<ConsoleSession>('GET', path));
+      if (!this.who?.role) this.who = await call<ConsoleSession>('GET', path);
+      this.ended = false;
+    } catch (error) {
+      this.problem = error as Problem;
+      this.who = null;
+    }
+  }
+
+  async signOut() {
+    await call('DELETE', path).catch(() => {});
+    this.who = null;
+    this.ended = false;
+    this.problem = undefined;
+  }
+
+  may(role: Role) {
+    return this.who ? ranks[this.who.role] >= ranks[role] : false;
+  }
+
+  get timezone() {
+    return this.who?.server.timezone || 'UTC';
+  }
+
+  get window() {
+    return this.who?.server.window_seconds ?? 300;
+  }
+}
+
+/** The one-time link's secret, which leaves the address at once. */
+function takeLink() {
+  const found = /^#link=(.+)$/.exec(location.hash);
+  if (!found?.[1]) return '';
+  history.replaceState(null, '', location.pathname + location.search);
+  try {
+    return decodeURIComponent(found[1]);
+  } catch {
+    return found[1];
+  }
+}
+
+/** Who looks while developing against a server without the console. */
+function developer(): ConsoleSession {
+  return {
+    role: 'admin',
+    key_id: '',
+    name: 'dev',
+    expires_at: '',
+    idle_expires_at: '',
+    server: { engine: 'local', version: 'dev', timezone: 'UTC', window_seconds: 300 },
+  };
+}
+
+export const session = new Session();
+watch.answered = (response) => clock.learn(response);
