@@ -40,6 +40,7 @@ type Engine interface {
 	Visits
 	Transfer
 	Events
+	Samples
 	Webhooks
 	Admin
 
@@ -50,9 +51,9 @@ type Engine interface {
 
 	// Tick leaves a stamp of life and does a bounded part of what is due:
 	// flushing beats, touches and visits, ending sessions past their deadline,
-	// announcing users who fell silent, forgetting what is past its retention.
-	// It is meant to be called every second. What a read answers never depends
-	// on whether Tick was called in time.
+	// announcing users who fell silent, forgetting what is past its retention,
+	// taking a sample each minute. It is meant to be called every second. What a
+	// read answers never depends on whether Tick was called in time, but for [Samples].
 	//
 	// Once an engine has been ticked, a gap of more than 5 s between stamps, or
 	// between the last stamp and the present (also across a restart), is an
@@ -282,7 +283,8 @@ type Visits interface {
 // What no [UserSnapshot] holds is not moved: API keys and webhooks, which [Admin] and
 // [Webhooks] list; events,
 // as a new store begins a new log; visits, whose sketches are of one engine's
-// own hash; outages; and the keys of retried logins.
+// own hash; samples, as another store has its own; outages; and the keys of retried
+// logins.
 type Transfer interface {
 	// Export calls visit with a snapshot of each user of whom anything is known,
 	// in an order of the engine's own, and with others for what is left of

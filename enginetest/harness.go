@@ -73,6 +73,7 @@ func groups() []group {
 		{name: "restart", tests: restartTests()},
 		{name: "admin", tests: adminTests()},
 		{name: "webhooks", tests: webhookTests()},
+		{name: "samples", tests: sampleTests()},
 	}
 }
 

@@ -341,6 +341,16 @@ func (c *checker) visits() {
 	})
 }
 
+// samples checks the samples of minutes and hours.
+func (c *checker) samples() {
+	c.table(tabSample, func(k, v []byte) {
+		s, err := enginekit.DecodeSample(v)
+		if err != nil || s.Minute != binary.BigEndian.Uint32(k[2:]) || k[1] > hourSamples {
+			c.fault(k, "a sample of a minute or an hour cannot be read")
+		}
+	})
+}
+
 // retries checks what is remembered of retried logins.
 func (c *checker) retries() {
 	c.table(tabRetry, func(k, v []byte) {

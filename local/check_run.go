@@ -121,6 +121,7 @@ func (c *checker) run() {
 	c.admin()
 	c.eventLogs()
 	c.visits()
+	c.samples()
 	c.retries()
 	c.unknownKeys()
 	if c.mend != nil {

@@ -50,6 +50,7 @@ func tableInfos() []tableInfo {
 		{table: tabWebhook, name: "webhooks"},
 		{table: tabEndedDue, name: "times of ended sessions", keyLen: 26},
 		{table: tabRetry, name: "retried logins", keyLen: 33},
+		{table: tabSample, name: "samples of minutes and hours", keyLen: 6},
 	}
 }
 

@@ -30,6 +30,7 @@ type Engine struct {
 	keys         keyTable
 	webhooks     webhookTable
 	visits       visits
+	samples      sampler
 	retries      retryLocks // taken before the lock of a partition
 	erasures     erasures
 	offloaded    offloadedDays
@@ -54,7 +55,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 9
+const format = 10
 
 // The names of the meta table.
 const (

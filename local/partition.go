@@ -8,6 +8,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/column"
 	"github.com/rollcall/rollcall/internal/directory"
+	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
 // partition holds a share of the users and all that is known of them, by number. mu guards
@@ -32,6 +33,7 @@ type partition struct {
 	users         userTable
 	friends       friendTable
 	days          dayTable
+	flow          enginekit.Flow // what the sample under way has not counted yet
 }
 
 func newPartition(e *Engine, index uint8) *partition {

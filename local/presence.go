@@ -115,6 +115,7 @@ type sighting struct{ n, prev uint32 }
 func (p *partition) recordBeats(now int64, numbers []uint32, t *recency.Tally, announce bool) {
 	pr := &p.presence
 	back := pr.sightings[:0]
+	p.flow.Beats += p.countVisible(numbers)
 
 	// Only users last seen before the line, or hidden, can have been offline.
 	line := max(onlineSince(p.eng.outages.effectiveNow(now), p.eng.offlineAfter), p.announcements.place.Sec)

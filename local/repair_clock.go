@@ -109,6 +109,8 @@ func (b *backSetter) record(k, v []byte) {
 		b.presence(k, v)
 	case tabBan, tabKey, tabRetry, tabErasure, tabFriend, tabEvent, tabPresEvent:
 		b.instant(k, v)
+	case tabSample:
+		b.sample(k)
 	case tabWebhook:
 		b.webhook(k, v)
 	case tabHookState:
@@ -326,6 +328,13 @@ func (b *backSetter) events(k, v []byte) {
 }
 
 // day removes days, months and hours that are not yet.
+// sample removes the samples of the future: a minute has one sample.
+func (b *backSetter) sample(k []byte) {
+	if len(k) == 6 && binary.BigEndian.Uint32(k[2:]) > enginekit.MinuteOf(b.now) {
+		b.dropRecord(k, "samples of minutes and hours in the future", 1)
+	}
+}
+
 func (b *backSetter) day(k, v []byte) {
 	switch k[0] {
 	case tabDay:

@@ -47,6 +47,7 @@ const (
 	tabVisit       = 'v' // length of the name, name, s when the hour began → sketch
 	tabWebhook     = 'w' // webhook id → webhook
 	tabHookState   = 'k' // webhook id → how far it has been served
+	tabSample      = 'z' // 0 for minutes or 1 for hours, minute since 1970 → sample
 )
 
 type key []byte

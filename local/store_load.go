@@ -15,7 +15,7 @@ func (e *Engine) load() error {
 	if err := e.initMeta(); err != nil {
 		return err
 	}
-	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted()), e.visits.load(), e.loadOffloaded()); err != nil {
+	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted()), e.visits.load(), e.loadSamples(), e.loadOffloaded()); err != nil {
 		return err
 	}
 

@@ -96,6 +96,7 @@ func (tx *tx) apply() error {
 	tx.p.newestRecord.Store(tx.ticket.Number)
 	log.applied(first, tx.ticket.Number)
 	tx.p.announcementsApplied(tx)
+	tx.p.countEvents(tx.events)
 	return nil
 }
 

@@ -41,8 +41,12 @@ func (e *Engine) tick(ctx context.Context, at time.Time) error {
 		return err
 	}
 
-	// Then ends of sessions and silent users are told, and last what is too old goes.
+	// Then ends of sessions and silent users are told, a sample is taken, and last what is
+	// too old goes.
 	if err := e.sweep(ctx, now); err != nil {
+		return err
+	}
+	if err := e.sample(now); err != nil {
 		return err
 	}
 	if err := e.forgetOld(ctx, now, at); err != nil {
@@ -114,13 +118,17 @@ func (e *Engine) flushAll() error {
 		return err
 	}
 
-	// The stamp of life goes behind what it stands for.
+	// The stamp of life goes behind what it stands for, and with it what was counted.
 	b := e.store.newBatch()
 	stamp, err := e.outages.put(b, 0)
+	if err == nil {
+		err = e.samples.put(b)
+	}
 	if err == nil {
 		err = e.store.queue(b)
 	}
 	if err != nil {
+		e.samples.changed()
 		return err
 	}
 	if err := e.store.syncAll(); err != nil {
@@ -136,6 +144,7 @@ func (p *partition) flush() (int, journal.Ticket, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dir.GrowStep() // if nobody changes the directory, nobody else moves it on
+	p.eng.samples.add(&p.flow)
 	n, t, err := p.flushLocked()
 	return n, t, cmp.Or(err, p.releaseNumbers())
 }

@@ -47,6 +47,7 @@ type Engine struct {
 	setup              []byte        // see env
 	ticked             atomic.Int64  // time of the latest tick, ms
 	lastRetentionSweep atomic.Int64  // minute of the last sweep of last-seen times
+	sampled            atomic.Uint32 // the minute that was sampled last, as far as this server knows
 	lastPruning        atomic.Int64  // period of the last pruning of reverse edges
 	requests           atomic.Uint64 // that were given an id
 	sweepFrom          atomic.Int64  // the partition at which the next sweep begins
@@ -63,7 +64,7 @@ type Engine struct {
 var _ rollcall.Engine = (*Engine)(nil)
 
 // format is the version of the layout of keys and records.
-const format = 8
+const format = 9
 
 // Open connects to Redis and prepares it: it gives the servers the scripts,
 // notes the layout of the data if there is none yet, and refuses one that is

@@ -19,7 +19,7 @@ import (
 func fixed(keys []string) (rest []string) {
 	for _, k := range keys {
 		name := strings.TrimPrefix(k, "rc:")
-		if name != "meta" && name != "kinds" && name != "keys" && name != "hooks" && !strings.HasSuffix(name, "}:part") {
+		if name != "meta" && name != "kinds" && name != "keys" && name != "hooks" && name != "samples" && !strings.HasSuffix(name, "}:part") {
 			rest = append(rest, k)
 		}
 	}
@@ -147,7 +147,7 @@ func TestHostileIDsStayOneKey(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, hostile, active.Items)
 	for _, k := range s.Keys() {
-		require.Regexp(t, `^rc:(meta|kinds|keys|\{\d+\}:)`, k, "no key lies elsewhere")
+		require.Regexp(t, `^rc:(meta|kinds|keys|samples|\{\d+\}:)`, k, "no key lies elsewhere")
 		if user, ok := strings.CutPrefix(k[strings.Index(k, ":")+1:], "f:"); ok {
 			require.Contains(t, hostile, user)
 		}

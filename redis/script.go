@@ -57,6 +57,8 @@ type scripts struct {
 
 	apikeyPut script
 
+	sampleClaim, samplePut script
+
 	webhookPut, webhookList, webhookLease, webhookSave script
 
 	retryClaim, retryRelease script
@@ -139,6 +141,8 @@ func (s *scripts) named() map[string]*script {
 		"list_intersect":          &s.listIntersect,
 		"list_by_seen":            &s.listBySeen,
 		"apikey_put":              &s.apikeyPut,
+		"sample_claim":            &s.sampleClaim,
+		"sample_put":              &s.samplePut,
 		"webhook_put":             &s.webhookPut,
 		"webhook_list":            &s.webhookList,
 		"webhook_lease":           &s.webhookLease,

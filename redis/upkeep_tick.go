@@ -31,6 +31,9 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) error {
 	if err := e.sweep(ctx, at); err != nil {
 		return err
 	}
+	if err := e.sample(ctx, at); err != nil {
+		return err
+	}
 	e.finishErasures(ctx, at.UnixMilli())
 	if err := e.pruneLeftovers(ctx, at); err != nil {
 		return err

@@ -45,7 +45,7 @@ end
 
 -- The state of the partition, as docs/formats.md describes it. Its clock never
 -- runs backwards.
-local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'offlinebefore', 'lastevent', 'offlineuser', 'cutoffs', 'largeusers', 'eventfloor')
+local state = call('HMGET', part, 'clock', 'stamp', 'outages', 'offlinebefore', 'lastevent', 'offlineuser', 'cutoffs', 'largeusers', 'eventfloor', 'beats')
 local clock = tonumber(state[1]) or 0
 
 -- Time is the later of the caller's and the partition's, and never more than 2 s
@@ -64,6 +64,8 @@ local lastEvent = math.max(tonumber(state[5]) or 0, tonumber(state[9]) or 0) -- 
 local offlineUser = state[6] or ''
 local cutoffs = tonumber(state[7]) or 0
 local largeUsers = tonumber(state[8]) or 0
+local beats = tonumber(state[10]) or 0 -- signs of life that the partition has counted
+local flow = {} -- logins and ends that this script counts, by their place in the record
 local stateChanges = {}
 
 local function setState(field, value) stateChanges[field] = value end
@@ -81,6 +83,11 @@ end
 -- is kept for a minute: the request comes again within the timeout of a command, which
 -- is far shorter.
 local function done(reply)
+  if next(flow) then
+    local counts = {struct.unpack('>I8I8I8I8I8I8I8I8I8', call('HGET', part, 'flow') or string.rep('\0', 72))}
+    for place, n in pairs(flow) do counts[place] = counts[place] + n end
+    setState('flow', struct.pack('>I8I8I8I8I8I8I8I8I8', unpack(counts, 1, 9)))
+  end
   local fields = {}
   for field, value in pairs(stateChanges) do
     fields[#fields + 1] = field

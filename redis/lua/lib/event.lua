@@ -30,6 +30,19 @@ local function makeVisible(user)
   someHidden = nil
 end
 
+-- countFlow counts a login or an end that the public is told of: in the places of a
+-- sample, of which the second is that of beats.
+local countFlow
+
+do
+  local places = {logout = 3, kicked = 4, replaced = 5, expired = 6, lifetime = 7, banned = 8, erased = 9}
+
+  function countFlow(kind, cause)
+    local place = kind == SESSION_STARTED and 1 or places[cause]
+    flow[place] = (flow[place] or 0) + 1
+  end
+end
+
 -- emit appends an event. Its place is Redis's time in microseconds, made unique
 -- and ascending over both streams of the partition, and later than every place that
 -- readers have come to in other partitions: see event_tail.go.
@@ -42,6 +55,7 @@ local function emit(stream, kind, user, opt)
   lastEvent = math.max(lastEvent + 1, micros)
   setState('lastevent', num(lastEvent))
   local audience = opt.audience or (user ~= '' and invisible(user) and FOR_ADMIN) or FOR_ALL
+  if kind <= SESSION_ENDED and audience ~= FOR_ADMIN then countFlow(kind, opt.cause) end
   local sid, cause, reason, actor = opt.sid or '', opt.cause or '', opt.reason or '', opt.actor or ''
   call('XADD', key(stream), num(lastEvent) .. '-0', 'e', struct.pack('>BBI8Bc0Bc0Bc0I2c0Bc0',
     kind, audience, opt.at or at, #user, user, #sid, sid, #cause, cause, #reason, reason, #actor, actor))

@@ -63,7 +63,15 @@ local function recordBeat(users)
   local line = onlineSince(offlineWindow)
   local before = presenceEvents == 1 and call('ZMSCORE', seen, unpack(users))
   call('ZADD', seen, 'GT', unpack(add))
-  if anyHidden() then call('ZADD', key('hidden'), 'XX', 'GT', unpack(add)) end
+  local visible = #users
+  if anyHidden() then
+    call('ZADD', key('hidden'), 'XX', 'GT', unpack(add))
+    for _, score in ipairs(call('ZMSCORE', key('hidden'), unpack(users))) do
+      if score then visible = visible - 1 end
+    end
+  end
+  beats = beats + visible
+  setState('beats', num(beats))
   if presenceEvents == 0 then return end
   for i = 1, #users do
     local last = tonumber(before[i] or 0)
