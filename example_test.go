@@ -337,6 +337,35 @@ func ExampleRoll_Tail() {
 	// <nil>
 }
 
+// What was online is kept by minute, for 8 days, and by hour.
+func ExampleRoll_Samples() {
+	ctx := context.Background()
+	roll, clock := exampleRoll(rollcall.Options{})
+
+	for _, user := range []string{"alice", "bob"} {
+		fmt.Println(roll.Tick(ctx)) // a Roll on the system's clock does this by itself
+		_, err := roll.Login(ctx, rollcall.Login{User: user})
+		fmt.Println(err)
+		clock.Advance(time.Minute)
+	}
+	fmt.Println(roll.Tick(ctx))
+
+	samples, err := roll.Samples(ctx, rollcall.SampleQuery{})
+	for _, s := range samples {
+		fmt.Println(s.At.Format("15:04"), s.Online, "online,", s.Logins, "logins")
+	}
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// 09:00 0 online, 1 logins
+	// 09:01 1 online, 1 logins
+	// <nil>
+}
+
 // Visitors of a page are counted without keeping who they are.
 func ExampleRoll_Visitors() {
 	ctx := context.Background()

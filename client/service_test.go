@@ -30,6 +30,7 @@ type service interface {
 	Status(context.Context, ...string) ([]rollcall.Status, error)
 	LastSeen(context.Context, string) (time.Time, time.Duration, error)
 	ClearPresence(context.Context, time.Duration) (int, error)
+	Samples(context.Context, rollcall.SampleQuery) ([]rollcall.Sample, error)
 
 	User(context.Context, string) (rollcall.UserSummary, error)
 	PutUser(context.Context, string, rollcall.UserPatch) (rollcall.User, error)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rollcall/rollcall"
 )
 
 // bodyExamples are bodies of requests, by operation.
@@ -38,7 +40,7 @@ var valueExamples = map[string]any{
 	"user_agent": "Shop/1.2", "attrs": "gold", "cause": "replaced", "role": "writer", "items": "alice",
 	"token": "rct_…", "key": "rck_…", "beat_key": strings.Repeat("0f", 32), "runner": "server-1", "version": "1.0.0",
 	"url": "https://example.com/hooks/rollcall", "secret": "whsec_…", "message": "000000010000000000000007", "result": "delivered",
-	"timezone": "UTC", "engine": "local", "period": "week", "cohort": "first", "measure": "on", "by": "day", "status": "ok",
+	"timezone": "UTC", "engine": "local", "period": "week", "cohort": "first", "measure": "on", "by": "day", "step": "1m", "status": "ok",
 }
 
 // addExamples adds an example of each body of an operation.
@@ -92,8 +94,11 @@ func (d documenter) exampleObject(name string, schema *huma.Schema) any {
 	out := map[string]any{}
 	if values, ok := schema.AdditionalProperties.(*huma.Schema); ok {
 		key := "1"
-		if name == "attrs" {
+		switch name {
+		case "attrs":
 			key = "tier"
+		case "ends":
+			key = string(rollcall.CauseExpired)
 		}
 		out[key] = d.example(name, values)
 	}

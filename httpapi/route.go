@@ -89,6 +89,7 @@ func mainRoutes() []Route {
 		{Method: "POST", Path: "/v1/beats", Needs: AccessWriter, Batch: true},
 		{Method: "GET", Path: "/v1/online", Needs: AccessReader},
 		{Method: "GET", Path: "/v1/online/count", Needs: AccessReader},
+		{Method: "GET", Path: "/v1/online/history", Needs: AccessReader},
 		{Method: "POST", Path: "/v1/online/status", Needs: AccessReader, Batch: true},
 		{Method: "POST", Path: "/v1/online/clear", Needs: AccessAdmin},
 

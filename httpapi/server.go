@@ -93,6 +93,7 @@ func (s *Server) registerAll() {
 	s.registerLiveFriends()
 	s.registerBeats()
 	s.registerPresence()
+	s.registerSamples()
 	s.registerUsers()
 	s.registerBans()
 	s.registerFriends()

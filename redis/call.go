@@ -36,7 +36,7 @@ import (
 // | keeps its answer (script.keeps) | the first answer, under the id of the request: see done in env.lua |
 // | a login with a retry key | the session of the first, under that key |
 // | a login without one | is not sent again: the caller hears that the answer was lost |
-// | any other | does nothing that the first run has not done |
+// | any other | does nothing that the first run has not done, but counts its beats again |
 //
 // Moved slots: all keys of a partition share a slot. While the slot moves, some of its keys
 // are on one server and some on the other, and a script must not run on half of them. So

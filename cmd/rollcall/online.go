@@ -14,6 +14,8 @@ type onlineCmd struct {
 	Users  []string `arg:"" optional:"" name:"user" help:"Only these users, and whether they are online."`
 	Window string   `placeholder:"5m" help:"How recently a user must have been seen; all for everyone known (default: the server's own)."`
 	Count  bool     `help:"Only how many."`
+
+	History bool `help:"A chart of how many were online in the last day."`
 	some
 }
 
@@ -53,9 +55,13 @@ func (c *onlineCmd) Run(a *app) error {
 		return err
 	case len(c.Users) > 0 && (c.Count || c.Window != ""):
 		return usageError{errors.New("users are asked for without --count and --window")}
+	case c.History && (len(c.Users) > 0 || c.Count || c.Window != ""):
+		return usageError{errors.New("--history is asked for without users, --count and --window")}
 	}
 	return c.ask(a, func(asked *client.Client) error {
 		switch {
+		case c.History:
+			return c.history(a, asked)
 		case len(c.Users) > 0:
 			return c.status(a, asked)
 		case c.Count:
