@@ -33,6 +33,7 @@ func readings(ghost string) []reading {
 		{"GET /v1/online", "/v1/online?window=all", ""},
 		{"GET /v1/online/count", "/v1/online/count", ""},
 		{"GET /v1/online/count", "/v1/online/count?window=all", ""},
+		{"GET /v1/online/history", "/v1/online/history", ""},
 		{"POST /v1/online/status", "/v1/online/status", `{"users":["ghost","bob","nobody"]}`},
 		{"GET /v1/users/{user}", "/v1/users/ghost", ""},
 		{"GET /v1/users/{user}", "/v1/users/bob", ""},

@@ -5,8 +5,8 @@
 
 local samples = KEYS[1] -- rc:samples
 local underWay = ARGV[1] -- the minute whose sample ends, 0 for none
--- From ARGV[2] on: fields and their values.
+local fields = {unpack(ARGV, 2)} -- each followed by its value
 
 if (redis.call('HGET', samples, 'minute') or '0') ~= underWay then return 0 end
-redis.call('HSET', samples, unpack(ARGV, 2))
+redis.call('HSET', samples, unpack(fields))
 return 1
