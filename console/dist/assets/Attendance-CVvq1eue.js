@@ -1,1 +1,0 @@
-import{A as e,B as t,C as n,P as r,S as i,V as a,d as o,u as s,w as c}from"./index-DaO28zmQ.js";var l=c(`<h1> </h1>`);function u(c,u){a(u,!0);var d=l(),f=r(d,!0);e(e=>i(f,e),[()=>o.of(s).nav.attendance]),n(c,d),t()}export{u as default};
