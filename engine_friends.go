@@ -25,4 +25,7 @@ type Friends interface {
 	// OnlineFriends lists those online for the window. Its cost grows with the
 	// number of friends, not of users.
 	OnlineFriends(ctx context.Context, now time.Time, q FriendQuery) (Page[FriendStatus], error)
+	// FriendsOfMany returns what Friends lists of each of at most MaxFriendLists
+	// users, whole and in the order of the users. The lists need not be of one instant.
+	FriendsOfMany(ctx context.Context, now time.Time, users []string, window time.Duration, viewer Viewer) ([][]FriendStatus, error)
 }

@@ -5,6 +5,9 @@ import "time"
 // MaxFriends is how many friends a user may have.
 const MaxFriends = 10_000
 
+// MaxFriendLists is how many lists of friends may be read at once.
+const MaxFriendLists = 100
+
 // Friend is a directed edge to User, made at Since.
 type Friend struct {
 	User  string

@@ -157,6 +157,22 @@ func (r *Roll) OnlineFriends(ctx context.Context, q FriendQuery) (Page[FriendSta
 	})
 }
 
+// FriendsOfMany returns the friends of each of up to MaxFriendLists users, in the order
+// asked: what Friends lists of them, whole.
+func (r *Roll) FriendsOfMany(ctx context.Context, users ...string) ([][]FriendStatus, error) {
+	return observe(r, "friends_of_many", func() ([][]FriendStatus, error) {
+		if len(users) > MaxFriendLists {
+			return nil, Invalid("users", "names %d users, the limit is %d", len(users), MaxFriendLists)
+		}
+		for i, u := range users {
+			if err := validateUser("users", u); err != nil {
+				return nil, atIndex(err, "users", i)
+			}
+		}
+		return r.engine.FriendsOfMany(ctx, r.clock.Now(), users, r.opts.Window, r.viewer)
+	})
+}
+
 type friendList func(context.Context, time.Time, FriendQuery) (Page[FriendStatus], error)
 
 func (r *Roll) friendPage(ctx context.Context, q FriendQuery, moving bool, list friendList) (Page[FriendStatus], error) {

@@ -365,6 +365,7 @@ var without = map[string]string{
 	"OpenEventTicket":   "the server does",
 	"StopWebhook":       "the server does",
 	"EndReplay":         "the server does",
+	"FriendsOfMany":     "for the streams of a server: a client reads one list at a time",
 	"WebhookKeys":       "the secret stays with the server",
 }
 

@@ -17,6 +17,7 @@ func friendTests() []test {
 		{"an edge is removed, with mutual in both directions", friendsRemoved},
 		{"replace makes the list exactly this one", friendsReplaced},
 		{"friends carry their presence", friendsPresence},
+		{"lists of many users are those that each has", friendsOfMany},
 		{"online friends are newest seen first or by friendship, ties by user as text", friendsOnline},
 		{"online friends answer for any window, in pages", friendsOnlinePages},
 		{"more than 10,000 friends are refused whole", friendsLimit},
@@ -181,6 +182,44 @@ func friendsPresence(h *harness) {
 		{User: "carol", Since: start(), Online: true, LastSeen: h.now()},
 		{User: "dave", Since: start()},
 	}, h.friendPage("alice"))
+}
+
+func friendsOfMany(h *harness) {
+	h.befriend("alice", "zoe", "bob")
+	h.befriend("bob", "zoe", "hidden")
+	h.hide("hidden")
+	many := numbered("f", 1_100)
+	h.befriend("crowd", many...)
+	h.beat("zoe", "hidden", many[1_099])
+	users := []string{"bob", "alice", "nobody", "crowd", "alice"}
+	public := h.roll.As(rollcall.ViewerPublic)
+	for _, view := range []*rollcall.Roll{h.roll, public} {
+		lists, err := view.FriendsOfMany(h.ctx, users...)
+		h.NoError(err)
+		h.Len(lists, len(users))
+		for i, user := range users {
+			var whole []rollcall.FriendStatus
+			for p := (rollcall.PageRequest{Limit: rollcall.MaxLimit}); ; {
+				page, err := view.Friends(h.ctx, user, p)
+				h.NoError(err)
+				whole = append(whole, page.Items...)
+				if p.Cursor = page.Next; p.Cursor == "" {
+					break
+				}
+			}
+			h.Len(lists[i], len(whole), "%s", user)
+			for k := range whole {
+				h.Equal(whole[k], lists[i][k], "%s", user)
+			}
+		}
+	}
+	none, err := h.roll.FriendsOfMany(h.ctx)
+	h.NoError(err)
+	h.Empty(none)
+	_, err = h.roll.FriendsOfMany(h.ctx, numbered("u", rollcall.MaxFriendLists+1)...)
+	h.code(rollcall.CodeInvalidArgument, err)
+	_, err = h.roll.FriendsOfMany(h.ctx, "")
+	h.code(rollcall.CodeInvalidArgument, err)
 }
 
 func friendsOnline(h *harness) {

@@ -325,6 +325,21 @@ func (e *Engine) OnlineFriends(_ context.Context, at time.Time, q rollcall.Frien
 	return e.friendPage(at, q, true)
 }
 
+// FriendsOfMany implements [rollcall.Friends].
+func (e *Engine) FriendsOfMany(_ context.Context, at time.Time, users []string, window time.Duration, v rollcall.Viewer) ([][]rollcall.FriendStatus, error) {
+	now, err := e.enter(at)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]rollcall.FriendStatus, len(users))
+	for i, user := range users {
+		q := rollcall.FriendQuery{User: user, Window: window, Sort: rollcall.FriendsBySince, Viewer: v}
+		out[i] = e.friendsOf(now, &q, false)
+		sortFriends(q.Sort, out[i])
+	}
+	return out, nil
+}
+
 func (e *Engine) friendPage(at time.Time, q rollcall.FriendQuery, onlineOnly bool) (rollcall.Page[rollcall.FriendStatus], error) {
 	var page rollcall.Page[rollcall.FriendStatus]
 	now, err := e.enter(at)
@@ -332,11 +347,15 @@ func (e *Engine) friendPage(at time.Time, q rollcall.FriendQuery, onlineOnly boo
 		return page, err
 	}
 	all := e.friendsOf(now, &q, onlineOnly)
-	byPlace := func(a, b rollcall.FriendStatus) int {
-		return strings.Compare(enginekit.FriendPlace(q.Sort, a), enginekit.FriendPlace(q.Sort, b))
-	}
-	slices.SortFunc(all, byPlace)
+	sortFriends(q.Sort, all)
 	return enginekit.PageOf(all, q.Page, func(f rollcall.FriendStatus) string { return enginekit.FriendPlace(q.Sort, f) }), nil
+}
+
+// sortFriends puts friends in the order that pages have.
+func sortFriends(by rollcall.FriendSort, all []rollcall.FriendStatus) {
+	slices.SortFunc(all, func(a, b rollcall.FriendStatus) int {
+		return strings.Compare(enginekit.FriendPlace(by, a), enginekit.FriendPlace(by, b))
+	})
 }
 
 // friendsOf reads a list and the presence of all friends on it, at one instant.

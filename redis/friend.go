@@ -37,10 +37,18 @@ func (e *Engine) friendsOf(ctx context.Context, now int64, user string) (list fr
 
 // someFriends reads a part of a list, and how many friends there are.
 func (e *Engine) someFriends(ctx context.Context, now int64, user string, skip int) (part friendList, total int, err error) {
-	msg, err := e.one(ctx, now, partCall(e.partOf(user), &e.scripts.friendList, user, fmt.Sprint(skip), fmt.Sprint(readStep)))
+	msg, err := e.one(ctx, now, e.friendListCall(user, skip))
 	if err != nil {
 		return part, 0, err
 	}
+	return readFriendList(msg)
+}
+
+func (e *Engine) friendListCall(user string, skip int) call {
+	return partCall(e.partOf(user), &e.scripts.friendList, user, fmt.Sprint(skip), fmt.Sprint(readStep))
+}
+
+func readFriendList(msg rueidis.RedisMessage) (part friendList, total int, err error) {
 	reply, err := msg.AsStrSlice()
 	if err != nil || len(reply) < 3 || len(reply)%2 != 1 {
 		return part, 0, damaged("a list of friends")
@@ -75,6 +83,63 @@ func (e *Engine) Friends(ctx context.Context, at time.Time, q rollcall.FriendQue
 	page.Total, page.Next = cut.Total, cut.Next
 	page.Items, err = e.friendStatus(ctx, at, &q, cut.Items)
 	return page, err
+}
+
+// FriendsOfMany implements [rollcall.Friends]. The lists are asked for together, and then
+// the presence of all friends on them, each once.
+func (e *Engine) FriendsOfMany(ctx context.Context, at time.Time, users []string, window time.Duration, v rollcall.Viewer) ([][]rollcall.FriendStatus, error) {
+	lists, err := e.friendLists(ctx, at.UnixMilli(), users)
+	if err != nil {
+		return nil, err
+	}
+	places := make(map[string]int)
+	var names []string
+	for _, list := range lists {
+		for _, f := range list {
+			if _, known := places[f.User]; !known {
+				places[f.User] = len(names)
+				names = append(names, f.User)
+			}
+		}
+	}
+	status, err := e.status(ctx, at, window, names, v, false)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]rollcall.FriendStatus, len(lists))
+	for i, list := range lists {
+		out[i] = make([]rollcall.FriendStatus, len(list))
+		for j, f := range list {
+			s := &status[places[f.User]]
+			out[i][j] = rollcall.FriendStatus{User: s.User, Since: f.Since, Online: s.Online, LastSeen: s.LastSeen}
+		}
+	}
+	return out, nil
+}
+
+// friendLists reads the lists of several users. The first part of each comes with the
+// others; the rest of one that is longer is read by itself.
+func (e *Engine) friendLists(ctx context.Context, now int64, users []string) ([][]rollcall.Friend, error) {
+	calls := make([]call, len(users))
+	for i, user := range users {
+		calls[i] = e.friendListCall(user, 0)
+	}
+	messages, err := e.do(ctx, now, calls...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]rollcall.Friend, len(users))
+	for i, msg := range messages {
+		part, total, err := readFriendList(msg)
+		if err == nil && len(part.friends) < total {
+			part, err = e.friendsOf(ctx, now, users[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[i] = part.friends
+	}
+	return out, nil
 }
 
 // OnlineFriends implements [rollcall.Friends].
