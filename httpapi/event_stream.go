@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/fanout"
@@ -14,15 +13,15 @@ import (
 
 // eventStream is one reader of events.
 type eventStream struct {
-	*openStreams
+	*stream
 	feed   *feed
 	filter rollcall.EventFilter
-	out    *sse
 
-	reader *fanout.Reader[rollcall.Event]
-	live   atomic.Bool // the reader takes what the feed hands out
-	place  string      // what the client would resume behind
-	sent   map[rollcall.EventID]bool
+	reader  *fanout.Reader[rollcall.Event]
+	live    atomic.Bool // the reader takes what the feed hands out
+	place   string      // what the client would resume behind
+	sent    map[rollcall.EventID]bool
+	waiting []*fanout.Message[rollcall.Event] // taken from the reader, and not sent
 }
 
 // catchUpPage is how many events of the log are read at a time.
@@ -30,50 +29,46 @@ const catchUpPage = 250
 
 // streamEvents answers with a stream of events.
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, q eventQuery) {
+	if answeredHead(w, r) {
+		return
+	}
 	c := callerOf(r.Context())
 	leave, err := s.streams.enter(eventStreams, c.streamOwner())
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer leave()
 	feed := s.streams.feedOf(c.role)
 	if err := feed.hold(r.Context()); err != nil {
+		leave()
 		s.fail(w, r, err)
 		return
 	}
-	defer feed.release()
 
-	// From here on the stream ends with the request, the server or the key.
-	ctx, end := s.streams.lifeOf(r.Context(), c)
-	defer end(nil)
-	out, err := openSSE(w)
-	defer out.close()
-	defer context.AfterFunc(ctx, out.cut)()
-	e := &eventStream{openStreams: s.streams, feed: feed, filter: q.filter, out: out}
-	if err == nil {
-		err = e.run(ctx, q.after)
-	}
-	s.streams.ended(ctx, eventStreams, err)
+	// From here on the stream ends with the client, the server or the key.
+	e := &eventStream{feed: feed, filter: q.filter}
+	e.stream = s.openStream(w, r, eventStreams, e, feed.release, leave)
+	defer e.recovered()
+	ctx, cancel := e.beginning(r.Context())
+	defer cancel()
+	e.begun(ctx, e.begin(ctx, q.after))
 }
 
-// run sends events until the stream ends, and returns why it does.
-func (e *eventStream) run(ctx context.Context, after string) error {
-	defer e.leave()
+// begin sends what there is behind a place, and joins the feed.
+func (e *eventStream) begin(ctx context.Context, after string) error {
+	if err := e.out.say(greeting()); err != nil {
+		return err
+	}
 	if after == "" {
 		e.join()
-		if err := e.out.write(positionFrame(e.place)); err != nil {
+		if err := e.out.say(positionFrame(e.place)); err != nil {
 			return err
 		}
 	} else if err := e.catchUp(ctx, after); err != nil {
 		return err
 	}
 	e.live.Store(true)
-	err := e.follow(ctx)
-	if e.reader.Behind() {
-		return errBehind // which is why it could not be written to
-	}
-	return err
+	return nil
 }
 
 // join makes the stream a reader of the feed.
@@ -83,9 +78,10 @@ func (e *eventStream) join() {
 		Accept: func(m *fanout.Message[rollcall.Event]) bool { return e.filter.Shows(&m.Of) },
 		Overrun: func() {
 			if e.live.Load() {
-				e.out.cut()
+				e.end(errBehind)
 			}
 		},
+		Wake: e.wake,
 	}
 	if !want.All {
 		want.Topics = []string{e.filter.User}
@@ -93,6 +89,7 @@ func (e *eventStream) join() {
 	e.reader, e.place = e.feed.hub.Join(want)
 }
 
+// leave implements teller.
 func (e *eventStream) leave() {
 	if e.reader != nil {
 		e.reader.Leave()
@@ -150,73 +147,65 @@ func (e *eventStream) sendPage(events []rollcall.Event, upTo rollcall.EventID) e
 	if last := placeOf(events[len(events)-1].ID); !e.filter.Shows(&events[len(events)-1]) {
 		text.Write(positionFrame(last))
 	}
-	return e.out.write(text.Bytes())
+	return e.out.say(text.Bytes())
 }
 
 // startAnew tells the reader that events are missing, and goes on from now.
 func (e *eventStream) startAnew() error {
 	e.leave()
 	e.join()
-	return e.out.write(resetFrame(e.place))
+	return e.out.say(resetFrame(e.place))
 }
 
-// follow sends what the feed hands out.
-func (e *eventStream) follow(ctx context.Context) error {
-	beat := time.NewTimer(untilBeat())
-	defer beat.Stop()
+// tell implements teller: it sends what the feed hands out.
+func (e *eventStream) tell(beat bool) error {
 	for {
-		messages, place, cut := e.reader.Take()
-		if cut {
-			return errBehind
+		place := e.place
+		if len(e.waiting) == 0 {
+			var cut bool
+			if e.waiting, place, cut = e.reader.Take(); cut {
+				return errBehind
+			}
 		}
-		if err := e.send(messages); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-e.reader.Ready():
-		case <-beat.C:
-			// The place moves on too, so that who wants little resumes behind all
-			// that they were spared.
-			if err := e.beat(place); err != nil {
+		if len(e.waiting) > 0 {
+			if err := e.sendSome(); err != nil {
 				return err
 			}
-			beat.Reset(untilBeat())
-			e.sent = nil // what the log and the feed both had has come by now
+			continue
 		}
+		e.waiting = nil
+		if !beat {
+			return nil
+		}
+		e.sent = nil // what the log and the feed both had has come by now
+		// The place moves on too, so that who wants little resumes behind all that
+		// they were spared.
+		return e.beat(place)
 	}
 }
 
-// send sends messages in one piece, but for those that were sent before.
-func (e *eventStream) send(messages []*fanout.Message[rollcall.Event]) error {
-	if len(messages) == 0 {
-		return nil
-	}
-	var text bytes.Buffer
-	for _, m := range messages {
+// sendSome sends messages that wait, but for those that were sent before.
+func (e *eventStream) sendSome() error {
+	text := e.out.piece()
+	for len(e.waiting) > 0 && text.len() < pieceLen {
+		m := e.waiting[0]
+		e.waiting = e.waiting[1:]
 		if e.sent[m.Of.ID] && m.Of.Type != resetEvent {
 			continue
 		}
-		text.Write(m.Data)
+		text.add(m.Data)
 		e.place = placeOf(m.Of.ID)
-		if text.Len() >= writeChunk {
-			if err := e.out.write(text.Bytes()); err != nil {
-				return err
-			}
-			text.Reset()
-		}
 	}
-	return e.out.write(text.Bytes())
+	return e.out.send(text)
 }
 
 // beat is a sign of life. place is where the feed stood when all had been taken.
 func (e *eventStream) beat(place string) error {
 	if place == e.place {
-		return e.out.write(beatFrame)
+		return e.out.sendText(beatFrame)
 	}
 	e.place = place
-	return e.out.write(positionFrame(place))
+	return e.out.sendText(positionFrame(place))
 }
 
 var beatFrame = []byte(": beat\n\n")

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,17 +20,23 @@ type openStreams struct {
 	keys          *keyWatch
 	tickets       usedTickets
 	metrics       *streamMetrics
+	faults        *faultLog
 	limits        StreamLimits
+	line          turnLine
+	pieces        sync.Pool     // of *piece, in which frames are put together
 	pages         chan struct{} // holds an entry for each page of the log that is read
-	looks         chan struct{} // and for each list of friends
+	looks         lookLine      // of lists of friends
 	lookEvery     time.Duration // about how often a stream looks at its friends
 
 	ending context.Context
 	end    context.CancelFunc
 
-	mu     sync.Mutex
-	open   int
-	owners map[string]int // streams of each key, and of each user
+	mu       sync.Mutex
+	open     int
+	owners   map[string]int       // streams of each key, and of each user
+	streams  map[*stream]struct{} // but pages
+	stopping bool                 // no more may begin
+	all      sync.WaitGroup       // of those that are open
 }
 
 // StreamLimits bound the streams that are open at a time. Beyond them the answer is
@@ -50,12 +58,9 @@ func (l *StreamLimits) fill() {
 	}
 }
 
-// How many readers may have the engine read for them at a time, beside the feeds:
-// when thousands connect again at once, they take their turns.
-const (
-	pagesAtOnce = 4
-	looksAtOnce = 4
-)
+// pagesAtOnce is how many readers may have the engine read the log for them at a
+// time, beside the feeds: when thousands connect again at once, they take their turns.
+const pagesAtOnce = 4
 
 // streamKind names a kind of stream in metrics.
 type streamKind string
@@ -73,15 +78,15 @@ var (
 	errEnded    = errors.New("the session has ended")
 )
 
-func newStreams(roll, public *rollcall.Roll, limits StreamLimits, metrics *Metrics) *openStreams {
+func newStreams(roll, public *rollcall.Roll, limits StreamLimits, metrics *Metrics, faults *faultLog) *openStreams {
 	limits.fill()
 	life, end := context.WithCancel(context.Background()) //nolint:forbidigo // EndStreams ends it
 	s := &openStreams{
 		ending: life, end: end,
 		truth: newFeed(life, roll), public: newFeed(life, public), friends: fanout.New[liveChange](maxBehind),
-		keys: newKeyWatch(life, roll), metrics: metrics.streams, limits: limits, owners: make(map[string]int),
-		pages: make(chan struct{}, pagesAtOnce), looks: make(chan struct{}, looksAtOnce),
-		lookEvery: lookEvery,
+		keys: newKeyWatch(life, roll), metrics: metrics.streams, faults: faults, limits: limits,
+		owners: make(map[string]int), streams: make(map[*stream]struct{}),
+		pages: make(chan struct{}, pagesAtOnce), lookEvery: lookEvery,
 	}
 	s.truth.also, s.public.also = s.tellEnds, s.tellPresence
 	s.truth.gone, s.public.gone = s.doubtFriends, s.doubtFriends
@@ -112,7 +117,7 @@ func (s *openStreams) enter(kind streamKind, owner string) (leave func(), err er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open >= s.limits.All || s.owners[owner] >= most || s.ending.Err() != nil {
+	if s.open >= s.limits.All || s.owners[owner] >= most || s.stopping {
 		s.metrics.refused.WithLabelValues(string(kind)).Inc()
 		return nil, &retryError{
 			err:   &rollcall.Error{Code: rollcall.CodeUnavailable, Detail: "too many streams are open: try again after the time in Retry-After"},
@@ -120,6 +125,7 @@ func (s *openStreams) enter(kind streamKind, owner string) (leave func(), err er
 		}
 	}
 	s.open++
+	s.all.Add(1)
 	s.owners[owner]++
 	s.metrics.open.WithLabelValues(string(kind)).Inc()
 	return func() {
@@ -130,11 +136,28 @@ func (s *openStreams) enter(kind streamKind, owner string) (leave func(), err er
 			delete(s.owners, owner)
 		}
 		s.metrics.open.WithLabelValues(string(kind)).Dec()
+		s.all.Done()
 	}, nil
 }
 
-// lifeOf returns the context of a caller's stream: it ends with the request, with
-// the server, and with the key. end is called when the stream is over.
+// register has a stream end with the server.
+func (s *openStreams) register(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[st] = struct{}{}
+	if s.stopping {
+		go st.end(errStopping) // it takes the lock of the stream
+	}
+}
+
+func (s *openStreams) deregister(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st)
+}
+
+// lifeOf returns the context of a caller who waits for a page: it ends with the
+// request, with the server, and with the key. end is called when the page is there.
 func (s *openStreams) lifeOf(ctx context.Context, c *caller) (life context.Context, end context.CancelCauseFunc) {
 	life, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ending, func() { cancel(errStopping) })
@@ -149,23 +172,6 @@ func (s *openStreams) lifeOf(ctx context.Context, c *caller) (life context.Conte
 	}
 }
 
-// ended counts the end of a stream that lived in ctx by its cause.
-func (s *openStreams) ended(ctx context.Context, kind streamKind, err error) {
-	// A write that fails ends the request's context too, which says nothing.
-	if cause := context.Cause(ctx); errors.Is(cause, errStopping) || errors.Is(cause, errRevoked) {
-		err = cause
-	}
-	why := "client"
-	for name, cause := range map[string]error{
-		"behind": errBehind, "shutdown": errStopping, "key": errRevoked, "session": errEnded,
-	} {
-		if errors.Is(err, cause) {
-			why = name
-		}
-	}
-	s.metrics.ended.WithLabelValues(string(kind), why).Inc()
-}
-
 // page reads a page of the log, in its turn.
 func (s *openStreams) page(ctx context.Context, roll *rollcall.Roll, after rollcall.EventID, limit int) ([]rollcall.Event, error) {
 	select {
@@ -177,7 +183,21 @@ func (s *openStreams) page(ctx context.Context, roll *rollcall.Roll, after rollc
 	return roll.EventsAfter(ctx, after, limit)
 }
 
-// EndStreams ends all streams and lets no more begin. Call it when the server that
-// serves the API begins to shut down, as with http.Server.RegisterOnShutdown: it
-// would wait for them.
-func (s *Server) EndStreams() { s.streams.end() }
+// EndStreams ends all streams, lets no more begin, and returns when the last has
+// ended. Call it when the server that serves the API begins to shut down, as with
+// http.Server.RegisterOnShutdown: http.Server knows nothing of most streams, and
+// would wait for the others. Call it again before the service is closed, as
+// http.Server does not wait for what is called on shutdown.
+func (s *Server) EndStreams() { s.streams.endAll() }
+
+func (s *openStreams) endAll() {
+	s.mu.Lock()
+	s.stopping = true
+	streams := slices.Collect(maps.Keys(s.streams))
+	s.mu.Unlock()
+	s.end()
+	for _, st := range streams {
+		st.end(errStopping)
+	}
+	s.all.Wait()
+}

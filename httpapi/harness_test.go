@@ -37,10 +37,22 @@ type site struct {
 
 func newSite(t testing.TB, change ...func(*httpapi.Options)) *site {
 	t.Helper()
+	return newSiteOver(t, openLocal(t), change...)
+}
+
+// openLocal opens an engine until the test ends.
+func openLocal(t testing.TB) rollcall.Engine {
+	t.Helper()
 	engine, err := local.Open(t.TempDir(), local.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	return newSiteOver(t, engine, change...)
+	return engine
+}
+
+// decode reads JSON.
+func (s *site) decode(text string, into any) {
+	s.t.Helper()
+	require.NoError(s.t, json.Unmarshal([]byte(text), into), "%s", text)
 }
 
 func newSiteOver(t testing.TB, engine rollcall.Engine, change ...func(*httpapi.Options)) *site {

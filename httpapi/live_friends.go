@@ -22,14 +22,25 @@ import (
 // logs out is back within seconds as a rule, and then no event is made. So a stream
 // always comes to tell what GET /v1/me/friends/online tells.
 type liveFriends struct {
-	*openStreams
-	me     rollcall.Session
-	out    *sse
-	faults *faultLog
+	*stream
+	user     string
+	session  rollcall.SessionID
+	reader   *fanout.Reader[liveChange]
+	nextLook *time.Timer // wants a look
+	size     int         // how many friends the last look found; of the worker that looks
 
-	reader  *fanout.Reader[liveChange]
+	// Under the lock of the stream.
+	wanted  bool        // a look is wanted that has not begun
+	looking bool        // one is under way
+	found   *friendLook // by the last look; nil if it was told
+
+	// Of whoever has the turn.
+	shown   bool // the snapshot was told
+	ended   bool // the end of the session was told: the last event
+	waiting []*fanout.Message[liveChange]
 	online  map[string]struct{} // who the client was told is there
 	doubted map[string]struct{} // of them, those that the last look did not find
+	touched map[string]struct{} // who came or went since the look began that is under way
 }
 
 const (
@@ -77,29 +88,25 @@ func (s *Server) registerLiveFriends() {
 
 // streamFriends answers with a stream of the caller's friends.
 func (s *Server) streamFriends(w http.ResponseWriter, r *http.Request) {
+	if answeredHead(w, r) {
+		return
+	}
 	c := callerOf(r.Context())
 	leave, err := s.streams.enter(friendStreams, c.streamOwner())
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer leave()
 	release, err := s.streams.holdBoth(r.Context())
 	if err != nil {
+		leave()
 		s.fail(w, r, err)
 		return
 	}
-	defer release()
-	ctx, end := s.streams.lifeOf(r.Context(), c)
-	defer end(nil)
-	out, err := openSSE(w)
-	defer out.close()
-	defer context.AfterFunc(ctx, out.cut)()
-	l := &liveFriends{openStreams: s.streams, me: c.session, out: out, faults: s.faults, online: make(map[string]struct{})}
-	if err == nil {
-		err = l.run(ctx)
-	}
-	s.streams.ended(ctx, friendStreams, err)
+	l := &liveFriends{user: c.session.User, session: c.session.ID, size: firstLook, online: make(map[string]struct{})}
+	l.stream = s.openStream(w, r, friendStreams, l, release, leave)
+	defer l.recovered()
+	l.stream.begun(r.Context(), l.begin())
 }
 
 // holdBoth makes both feeds run: one tells who comes and goes, the other of the ends
@@ -118,54 +125,23 @@ func (s *openStreams) holdBoth(ctx context.Context) (release func(), err error) 
 	}, nil
 }
 
-// run sends what happens until the stream ends, and returns why it does.
-func (l *liveFriends) run(ctx context.Context) error {
-	l.reader, _ = l.friends.Join(fanout.Want[liveChange]{
-		Topics: []string{sessionTopic(l.me.ID), listTopic(l.me.User)}, Overrun: l.out.cut,
+// begin joins those who are told, and wants the first look: what it finds is the
+// snapshot.
+func (l *liveFriends) begin() error {
+	l.reader, _ = l.openStreams.friends.Join(fanout.Want[liveChange]{
+		Topics:  []string{sessionTopic(l.session), listTopic(l.user)},
+		Overrun: func() { l.end(errBehind) }, Wake: l.wake,
 	})
-	defer l.reader.Leave()
-	first := l.look(ctx)
-	switch {
-	case first.err != nil:
-		return first.err
-	case first.end != nil:
-		return l.sayEnd(first.end)
-	}
-	if err := l.out.write(l.snapshot(first.online)); err != nil {
-		return err
-	}
-
-	err := l.follow(ctx)
-	if l.reader.Behind() {
-		return errBehind // which is why it could not be written to
-	}
-	return err
+	l.nextLook = time.AfterFunc(time.Hour, l.wantLook)
+	l.wantLook()
+	return l.out.say(greeting())
 }
 
-// follow sends what events and looks tell.
-func (l *liveFriends) follow(ctx context.Context) error {
-	beat, look := time.NewTimer(untilBeat()), time.NewTimer(l.untilLook())
-	defer beat.Stop()
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-l.reader.Ready():
-			if err := l.take(look); err != nil {
-				return err
-			}
-		case <-look.C:
-			if err := l.lookAgain(ctx); err != nil {
-				return err
-			}
-			look.Reset(l.untilLook())
-		case <-beat.C:
-			if err := l.out.write(beatFrame); err != nil {
-				return err
-			}
-			beat.Reset(untilBeat())
-		}
+// leave implements teller.
+func (l *liveFriends) leave() {
+	if l.reader != nil {
+		l.nextLook.Stop()
+		l.reader.Leave()
 	}
 }
 
@@ -178,42 +154,122 @@ func (l *liveFriends) untilLook() time.Duration {
 	return every*3/4 + rand.N(every/2) //nolint:gosec // spreads work, protects nothing
 }
 
-// take sends what has come, and puts a look forward that cannot wait.
-func (l *liveFriends) take(look *time.Timer) error {
+// tell implements teller: it sends what events and looks tell.
+func (l *liveFriends) tell(beat bool) error {
+	for said := true; said; {
+		if l.ended {
+			return errEnded
+		}
+		var err error
+		if said, err = l.tellSome(); err != nil {
+			return err
+		}
+	}
+	if beat {
+		return l.out.sendText(beatFrame)
+	}
+	return nil
+}
+
+// tellSome sends some of what waits; false if nothing did. The snapshot comes first,
+// and events before what a look has found: those that wait behind it are newer.
+func (l *liveFriends) tellSome() (bool, error) {
+	if l.shown {
+		if err := l.take(); err != nil {
+			return false, err
+		}
+		if len(l.waiting) > 0 {
+			return true, l.tellChanges()
+		}
+		l.waiting = nil
+	}
+	found := l.takeFound()
+	switch {
+	case found == nil:
+		return false, nil
+	case found.end != nil:
+		return true, l.sayEnd(nil, found.end)
+	case found.err != nil && !l.shown:
+		return false, found.err
+	}
+	var text []byte
+	switch {
+	case found.err != nil: // the next look may do better
+	case l.shown:
+		text = l.compare(found)
+	default:
+		text, l.shown = l.snapshot(found.online), true
+	}
+	l.touched = nil
+	l.nextLook.Reset(l.untilLook())
+	return true, l.out.sendText(text)
+}
+
+// take takes what has come, unless something waits still.
+func (l *liveFriends) take() error {
+	if len(l.waiting) > 0 {
+		return nil
+	}
 	changes, _, cut := l.reader.Take()
 	if cut {
 		return errBehind
 	}
-	var text bytes.Buffer
+	l.waiting = changes
+	if len(changes) == 0 {
+		return nil
+	}
+	// What is under way may have been read before these.
+	l.mu.Lock()
+	stale := l.looking || l.found != nil
+	l.mu.Unlock()
 	for _, c := range changes {
+		if stale && c.Of.user != "" {
+			if l.touched == nil {
+				l.touched = make(map[string]struct{})
+			}
+			l.touched[c.Of.user] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// takeFound takes what a look has found; nil for nothing.
+func (l *liveFriends) takeFound() *friendLook {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := l.found
+	l.found = nil
+	return found
+}
+
+// tellChanges sends changes that wait.
+func (l *liveFriends) tellChanges() error {
+	text := l.out.piece()
+	for len(l.waiting) > 0 && text.len() < pieceLen {
+		c := l.waiting[0]
+		l.waiting = l.waiting[1:]
 		user := c.Of.user
 		switch _, there := l.online[user]; c.Of.kind {
 		case liveOnline:
 			if !there {
 				l.online[user] = struct{}{}
-				text.Write(c.Data)
+				text.add(c.Data)
 			}
 			delete(l.doubted, user)
 		case liveOffline:
 			if there {
 				l.forget(user)
-				text.Write(c.Data)
+				text.add(c.Data)
 			}
 		case liveEnded:
-			if err := l.out.write(text.Bytes()); err != nil {
-				return err
-			}
-			return l.sayEnd(c.Of.end)
+			return l.sayEnd(text, c.Of.end)
 		case liveLook:
-			look.Reset(0)
+			l.wantLook()
 		case liveDoubt:
-			look.Reset(rand.N(looksSpread)) //nolint:gosec // spreads work, protects nothing
+			l.nextLook.Reset(rand.N(looksSpread)) //nolint:gosec // spreads work, protects nothing
 		}
 	}
-	if text.Len() == 0 {
-		return nil
-	}
-	return l.out.write(text.Bytes())
+	return l.out.send(text)
 }
 
 func (l *liveFriends) forget(user string) {
@@ -237,24 +293,8 @@ func (l *liveFriends) snapshot(online []rollcall.FriendStatus) []byte {
 	}
 }
 
-// lookAgain looks, and tells the client what events have not told.
-func (l *liveFriends) lookAgain(ctx context.Context) error {
-	found := l.look(ctx)
-	switch {
-	case found.err != nil:
-		return ctx.Err() // the next look may do better
-	case found.end != nil:
-		return l.sayEnd(found.end)
-	}
-	text := l.compare(found)
-	if text == nil {
-		return nil
-	}
-	return l.out.write(text)
-}
-
 // compare returns what a look has found that the client was not told.
-func (l *liveFriends) compare(found friendLook) []byte {
+func (l *liveFriends) compare(found *friendLook) []byte {
 	var text bytes.Buffer
 	say := func(name, user string, at time.Time) {
 		text.Write(frame("", name, comeAndGone{User: user, At: instantOf(at)}))
@@ -262,7 +302,8 @@ func (l *liveFriends) compare(found friendLook) []byte {
 	there := make(map[string]bool, len(found.online))
 	for _, f := range found.online {
 		there[f.User] = true
-		if _, told := l.online[f.User]; !told {
+		_, told := l.online[f.User]
+		if _, newer := l.touched[f.User]; !told && !newer {
 			l.online[f.User] = struct{}{}
 			say("online", f.User, f.LastSeen)
 		}
@@ -276,7 +317,7 @@ func (l *liveFriends) compare(found friendLook) []byte {
 	before := l.doubted
 	l.doubted = nil
 	for user := range l.online {
-		if there[user] {
+		if _, newer := l.touched[user]; there[user] || newer {
 			continue
 		}
 		if _, again := before[user]; again {
@@ -292,10 +333,12 @@ func (l *liveFriends) compare(found friendLook) []byte {
 	return text.Bytes()
 }
 
-// sayEnd sends the last event.
-func (l *liveFriends) sayEnd(end *rollcall.End) error {
-	if err := l.out.write(frame("", string(rollcall.SessionEnded), sessionEnd{At: instantOf(end.At), Cause: end.Cause, Reason: end.Reason})); err != nil {
-		return err
+// sayEnd sends the last event, behind text that is put together; nil for none.
+func (l *liveFriends) sayEnd(text *piece, end *rollcall.End) error {
+	if text == nil {
+		text = l.out.piece()
 	}
-	return errEnded
+	text.add(frame("", string(rollcall.SessionEnded), sessionEnd{At: instantOf(end.At), Cause: end.Cause, Reason: end.Reason}))
+	l.ended = true
+	return l.out.send(text)
 }

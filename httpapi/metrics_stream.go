@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // streamMetrics measure streams: of events, and of live friends.
 type streamMetrics struct {
@@ -26,4 +30,17 @@ func newStreamMetrics() *streamMetrics {
 
 func (m *streamMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.open, m.ended, m.refused}
+}
+
+// count counts the end of a stream by its cause.
+func (m *streamMetrics) count(kind streamKind, err error) {
+	why := "client"
+	for name, cause := range map[string]error{
+		"behind": errBehind, "shutdown": errStopping, "key": errRevoked, "session": errEnded,
+	} {
+		if errors.Is(err, cause) {
+			why = name
+		}
+	}
+	m.ended.WithLabelValues(string(kind), why).Inc()
 }

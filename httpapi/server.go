@@ -61,7 +61,7 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 		faults:      newFaultLog(o.Logger),
 		page:        newMetricsPage(),
 	}
-	s.streams = newStreams(s.roll, s.public, o.Streams, o.Metrics)
+	s.streams = newStreams(s.roll, s.public, o.Streams, o.Metrics, s.faults)
 	for _, origin := range o.CORSOrigins {
 		if err := s.crossOrigin.AddTrustedOrigin(origin); err != nil {
 			return nil, rollcall.Invalid("cors_origins", "%q: %v", origin, err)

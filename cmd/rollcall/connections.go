@@ -164,6 +164,9 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
+// PlainConn returns the connection that is counted: its bytes are those of this one.
+func (c *connection) PlainConn() net.Conn { return c.Conn }
+
 // changed is told by http.Server what its connections are doing.
 func (l *connections) changed(conn net.Conn, state http.ConnState) {
 	if secure, ok := conn.(*tls.Conn); ok {

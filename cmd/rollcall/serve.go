@@ -243,6 +243,7 @@ func (s *server) drain(failed <-chan error) error {
 		s.log.Warn("some requests did not finish in time and were cut off")
 		err = s.http.Close()
 	}
+	s.api.EndStreams() // http.Server does not wait for those that are its own no more
 	if serveErr := <-failed; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, serveErr)
 	}

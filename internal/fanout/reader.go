@@ -7,7 +7,8 @@ type Reader[T any] struct {
 	number  uint32
 	accept  func(*Message[T]) bool
 	overrun func()
-	ready   chan struct{}
+	called  func()        // when something comes; nil for ready
+	ready   chan struct{} // nil if the reader is called
 
 	// Under the hub's lock.
 	all     bool
@@ -24,11 +25,17 @@ type Want[T any] struct {
 	Topics  []string               // that are followed from the beginning
 	Accept  func(*Message[T]) bool // those of them that are wanted; nil for each
 	Overrun func()                 // called once, when the reader is cut off; may be nil
+	// Wake is called whenever something comes, instead of making Ready ready. It is
+	// called under the hub's lock: it neither waits nor calls the hub. It may be nil.
+	Wake func()
 }
 
 // Join adds a reader from now on, and returns where the writer stood then.
 func (h *Hub[T]) Join(w Want[T]) (r *Reader[T], place string) {
-	r = &Reader[T]{hub: h, accept: w.Accept, overrun: w.Overrun, all: w.All, ready: make(chan struct{}, 1)}
+	r = &Reader[T]{hub: h, accept: w.Accept, overrun: w.Overrun, called: w.Wake, all: w.All}
+	if r.called == nil {
+		r.ready = make(chan struct{}, 1)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.enter(r)
@@ -107,8 +114,12 @@ func (r *Reader[T]) take(m *Message[T], limit int) (overrun bool) {
 	return overrun
 }
 
-// wake makes Ready ready.
+// wake says that something has come.
 func (r *Reader[T]) wake() {
+	if r.called != nil {
+		r.called()
+		return
+	}
 	select {
 	case r.ready <- struct{}{}:
 	default:
@@ -122,7 +133,7 @@ func (r *Reader[T]) Behind() bool {
 	return r.cut
 }
 
-// Ready is received from when Take may have something.
+// Ready is received from when Take may have something. A reader with Want.Wake has none.
 func (r *Reader[T]) Ready() <-chan struct{} { return r.ready }
 
 // Take returns the messages that wait, oldest first, and the writer's place behind
