@@ -1,1 +1,0 @@
-import{D as e,I as t,T as n,U as r,X as i,Z as a,n as o,t as s,w as c}from"./common-FbXHHWNT.js";var l=e(`<h1> </h1>`);function u(e,u){a(u,!0);var d=l(),f=r(d,!0);t(e=>c(f,e),[()=>o.of(s).nav.sessions]),n(e,d),i()}export{u as default};
