@@ -42,6 +42,7 @@ type Engine interface {
 	Events
 	Samples
 	Webhooks
+	Console
 	Admin
 
 	// Configure is called once, before any other method. The time zone is fixed
@@ -281,7 +282,7 @@ type Visits interface {
 // snapshot by snapshot.
 //
 // What no [UserSnapshot] holds is not moved: API keys and webhooks, which [Admin] and
-// [Webhooks] list; events,
+// [Webhooks] list; passes to the console; events,
 // as a new store begins a new log; visits, whose sketches are of one engine's
 // own hash; samples, as another store has its own; outages; and the keys of retried
 // logins.

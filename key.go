@@ -56,5 +56,10 @@ type APIKey struct {
 // revoked reports whether the key was revoked and is only remembered.
 func (k *APIKey) revoked() bool { return !k.RevokedAt.IsZero() }
 
+// expired reports whether the key works no more at now because of its age.
+func (k *APIKey) expired(now time.Time) bool {
+	return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
+}
+
 // MaxAPIKeys bounds how many keys one store holds.
 const MaxAPIKeys = 10_000

@@ -122,7 +122,7 @@ func (r *Roll) Authenticate(ctx context.Context, text string) (APIKey, error) {
 		return APIKey{}, err
 	case key.revoked():
 		return APIKey{}, &Error{Code: CodeUnauthenticated, Detail: "this API key was revoked"}
-	case !key.ExpiresAt.IsZero() && !r.clock.Now().Before(key.ExpiresAt):
+	case key.expired(r.clock.Now()):
 		return APIKey{}, &Error{Code: CodeUnauthenticated, Detail: "this API key has expired"}
 	}
 	return key, nil

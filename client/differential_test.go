@@ -326,22 +326,28 @@ func (s *script) next() step {
 
 // methods that a client has beyond those of a Roll, and the tests that call them.
 var beyond = map[string]string{
-	"Server":           "TestServerTellsItsTime",
-	"AllSessions":      "TestListsAreWalkedByCursor",
-	"AllOnline":        "TestListsAreWalkedByCursor",
-	"AllKnownUsers":    "TestListsAreWalkedByCursor",
-	"AllFriends":       "TestListsAreWalkedByCursor",
-	"AllOnlineFriends": "TestListsAreWalkedByCursor",
-	"AllBans":          "TestListsAreWalkedByCursor",
-	"AllActive":        "TestListsAreWalkedByCursor",
-	"Events":           "TestEventsGoOnAfterAConnectionIsLost",
-	"TestWebhook":      "TestAWebhookIsTested",
+	"Server":            "TestServerTellsItsTime",
+	"CreateConsoleLink": "TestALinkToTheConsoleIsMade",
+	"AllSessions":       "TestListsAreWalkedByCursor",
+	"AllOnline":         "TestListsAreWalkedByCursor",
+	"AllKnownUsers":     "TestListsAreWalkedByCursor",
+	"AllFriends":        "TestListsAreWalkedByCursor",
+	"AllOnlineFriends":  "TestListsAreWalkedByCursor",
+	"AllBans":           "TestListsAreWalkedByCursor",
+	"AllActive":         "TestListsAreWalkedByCursor",
+	"Events":            "TestEventsGoOnAfterAConnectionIsLost",
+	"TestWebhook":       "TestAWebhookIsTested",
 }
 
 // without are the methods of a Roll that a client does not have, and why.
 var without = map[string]string{
 	"As":                "the role of the key decides what is seen",
 	"Authenticate":      "the server does, with every request",
+	"NewConsoleLink":    "CreateConsoleLink has the link; the key is the client's own",
+	"SignIn":            "for pages of browsers",
+	"ConsoleSession":    "for pages of browsers",
+	"UseConsoleSession": "for pages of browsers",
+	"SignOut":           "for pages of browsers",
 	"ConfigureAdminKey": "configuration of a server",
 	"ImportKey":         "for imports into the server's own engine",
 	"BeatKey":           "LoggedIn has it; the secret stays with the server",

@@ -74,6 +74,7 @@ func groups() []group {
 		{name: "admin", tests: adminTests()},
 		{name: "webhooks", tests: webhookTests()},
 		{name: "samples", tests: sampleTests()},
+		{name: "console", tests: consoleTests(), long: longConsoleTests()},
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	schemeSession = "session"
 	schemeCookie  = "cookie"
 	schemeTicket  = "ticket"
+	schemeConsole = "console"
 )
 
 func (s *Server) newAPI() huma.API {
@@ -59,6 +60,7 @@ func (s *Server) securitySchemes() map[string]*huma.SecurityScheme {
 		schemeSession: {Type: "http", Scheme: "bearer", BearerFormat: "rct_…", Description: "The token of a session."},
 	}
 	schemes[schemeTicket] = &huma.SecurityScheme{Type: "apiKey", In: "query", Name: ticketParam, Description: "A ticket from POST /v1/events/tickets: works once, within 30 s."}
+	schemes[schemeConsole] = &huma.SecurityScheme{Type: "apiKey", In: "cookie", Name: consoleCookie, Description: "The session of a page of the console, from pages of the same origin. Over plain HTTP on this machine it has another name."}
 	if s.opts.VerifyCookie != "" {
 		schemes[schemeCookie] = &huma.SecurityScheme{Type: "apiKey", In: "cookie", Name: s.opts.VerifyCookie, Description: "The token of a session, from pages of the same origin."}
 	}
@@ -75,6 +77,11 @@ func (s *Server) describe(op *huma.Operation) *Route {
 	switch route.Needs {
 	case AccessPublic:
 		op.Security = []map[string][]string{}
+	case AccessConsole:
+		op.Security = []map[string][]string{{schemeConsole: {}}}
+		if op.Method == http.MethodPost {
+			op.Security = append(op.Security, map[string][]string{}) // nobody is signed in yet
+		}
 	case AccessUser:
 		op.Security = []map[string][]string{{schemeSession: {}}}
 		if s.opts.VerifyCookie != "" {
@@ -85,7 +92,7 @@ func (s *Server) describe(op *huma.Operation) *Route {
 			op.Security = append(op.Security, map[string][]string{schemeKey: {}})
 		}
 	default:
-		op.Security = []map[string][]string{{schemeKey: {}}}
+		op.Security = []map[string][]string{{schemeKey: {}}, {schemeConsole: {}}}
 		if route.Tickets {
 			op.Security = append(op.Security, map[string][]string{schemeTicket: {}})
 		}
@@ -248,6 +255,7 @@ func sections() []*huma.Tag {
 		{"Events", "What happens, as it happens."},
 		{"Webhooks", "Addresses that events are posted to."},
 		{"End user", "What end users ask for themselves, by the token of their session."},
+		{"Console", "The pages below /console/, and signing in to them."},
 		{"Administration", "API keys, the archive and figures of the server."},
 		{"Operation", "Health, measures, and this document."},
 	} {

@@ -67,6 +67,9 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	if s.serveConsole(w, r) {
+		return
+	}
 	if err := exactPath(r.URL); err != nil {
 		s.fail(w, r, err)
 		return
@@ -75,6 +78,23 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// serveConsole answers with the pages of the console, which are no routes of the API,
+// and reports whether it did.
+func (s *Server) serveConsole(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case s.opts.Console == nil:
+		return false
+	case r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		http.Redirect(w, r, "/console/", http.StatusFound)
+	case r.URL.Path == "/console", strings.HasPrefix(r.URL.Path, "/console/"):
+		r.Pattern = "/console/"
+		s.opts.Console.ServeHTTP(w, r)
+	default:
+		return false
+	}
+	return true
 }
 
 // apiPolicy is the content security policy of answers that are data: whatever a

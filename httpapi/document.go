@@ -56,8 +56,10 @@ func describeAccess(about string, route *Route) string {
 		if route.Keys != "" {
 			access = "Needs the token of a session, or an API key of the role " + string(route.Keys) + " or a higher one."
 		}
+	case AccessConsole:
+		access = "Is for pages of the console, of the server's own origin."
 	default:
-		access = "Needs an API key of the role " + string(route.Needs) + " or a higher one"
+		access = "Needs an API key, or a session of the console, of the role " + string(route.Needs) + " or a higher one"
 		if route.AdminWhen != "" {
 			access += ", and of the role admin if " + route.AdminWhen
 		}

@@ -86,6 +86,24 @@ func (k *keyWatch) run(ctx context.Context) {
 	}
 }
 
+// watchConsole calls end when a session of the console has ended, unless life ends
+// before. To have a stream open is no use of the session.
+func (k *keyWatch) watchConsole(life context.Context, text string, end func()) {
+	tick := time.NewTicker(keyCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-tick.C:
+		}
+		if _, err := k.roll.ConsoleSession(life, text); rollcall.CodeOf(err) == rollcall.CodeUnauthenticated {
+			end()
+			return
+		}
+	}
+}
+
 // endOthers ends the streams of all keys but those that work.
 func (k *keyWatch) endOthers(keys []rollcall.APIKey) {
 	works, now := make(map[string]bool, len(keys)), k.roll.Now()

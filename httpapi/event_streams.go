@@ -106,7 +106,7 @@ func (c *caller) streamOwner() string {
 	if c.session.User != "" {
 		return "user " + c.session.User
 	}
-	return "key " + c.key.ID
+	return "key " + c.keyOwner()
 }
 
 // enter makes room for a stream, until leave is called, or refuses it.
@@ -164,6 +164,9 @@ func (s *openStreams) lifeOf(ctx context.Context, c *caller) (life context.Conte
 	unwatch := func() {}
 	if c.key.ID != "" {
 		unwatch = s.keys.watch(c.key.ID, func() { cancel(errRevoked) })
+	}
+	if c.console != nil {
+		go s.keys.watchConsole(life, c.cookie, func() { cancel(errRevoked) })
 	}
 	return life, func(cause error) {
 		stop()

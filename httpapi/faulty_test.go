@@ -13,13 +13,14 @@ import (
 // for what a real engine cannot be made to do. Commands it does not have panic.
 type faulty struct {
 	rollcall.Engine
-	keys map[rollcall.KeyHash]rollcall.APIKey
-	err  error
+	keys   map[rollcall.KeyHash]rollcall.APIKey
+	passes map[rollcall.PassHash]rollcall.ConsolePass
+	err    error
 }
 
 func newFaultySite(t testing.TB, change ...func(*httpapi.Options)) (*site, *faulty) {
 	t.Helper()
-	f := &faulty{keys: map[rollcall.KeyHash]rollcall.APIKey{}}
+	f := &faulty{keys: map[rollcall.KeyHash]rollcall.APIKey{}, passes: map[rollcall.PassHash]rollcall.ConsolePass{}}
 	return newSiteOver(t, f, change...), f
 }
 
@@ -41,6 +42,32 @@ func (f *faulty) Key(_ context.Context, hash rollcall.KeyHash) (rollcall.APIKey,
 		return key, rollcall.NotFound("key")
 	}
 	return key, nil
+}
+
+func (f *faulty) PutPass(_ context.Context, _ time.Time, p rollcall.ConsolePass) error {
+	f.passes[p.Hash] = p
+	return f.err
+}
+
+func (f *faulty) Pass(_ context.Context, now time.Time, hash rollcall.PassHash) (rollcall.ConsolePass, error) {
+	p, ok := f.passes[hash]
+	if !ok || !now.Before(p.ExpiresAt) {
+		return p, rollcall.NotFound("pass")
+	}
+	return p, nil
+}
+
+func (f *faulty) ExtendPass(_ context.Context, _ time.Time, hash rollcall.PassHash, expires time.Time) error {
+	p := f.passes[hash]
+	p.ExpiresAt = expires
+	f.passes[hash] = p
+	return f.err
+}
+
+func (f *faulty) TakePass(ctx context.Context, now time.Time, hash rollcall.PassHash) (rollcall.ConsolePass, error) {
+	p, err := f.Pass(ctx, now, hash)
+	delete(f.passes, hash)
+	return p, err
 }
 
 func (f *faulty) Lookup(context.Context, time.Time, rollcall.Ref, rollcall.Viewer) (rollcall.Session, error) {

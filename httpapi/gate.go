@@ -125,6 +125,8 @@ func (s *Server) admit(g *gate, c *caller, r *http.Request) error {
 		return nil
 	case AccessUser:
 		return s.admitUser(g, c, r)
+	case AccessConsole:
+		return s.admitPage(r)
 	case AccessReader, AccessWriter, AccessAdmin:
 		if ticket := ticketIn(g, r); ticket != "" {
 			return s.admitTicket(c, r, ticket)
@@ -141,6 +143,12 @@ func (s *Server) admitKey(need rollcall.Role, c *caller, r *http.Request) error 
 	if s.opts.Auth == AuthOff {
 		c.role = rollcall.RoleAdmin
 		return nil
+	}
+	if s.hasConsoleCookie(r) {
+		if err := s.admitConsole(c, r); err != nil {
+			return err
+		}
+		return c.need(need, "this")
 	}
 	text := bearer(r)
 	if !strings.HasPrefix(text, keyPrefix) {

@@ -25,6 +25,9 @@ type caller struct {
 	token   string                // a session's token, not yet looked up
 	ticket  *rollcall.EventTicket // in place of a key; nil for none
 	session rollcall.Session      // of the token, on routes that need a live one
+
+	console *rollcall.ConsoleSession // in place of a key's text; nil for none
+	cookie  string                   // the text of that session
 }
 
 type callerKey struct{}
@@ -47,6 +50,8 @@ func (c *caller) actor() string {
 		return c.key.Name
 	case c.key.ID != "":
 		return "key " + c.key.ID
+	case c.console != nil:
+		return c.console.Name
 	default:
 		return "local"
 	}
@@ -58,6 +63,8 @@ func (c *caller) actorID() string {
 	switch {
 	case c.key.ID != "":
 		return "key " + c.key.ID
+	case c.console != nil:
+		return "console " + c.console.ID
 	case c.role != "":
 		return "local"
 	case c.session.User != "":
@@ -78,6 +85,9 @@ func streams(r *http.Request) bool {
 func (c *caller) need(role rollcall.Role, what string) error {
 	if c.role.Allows(role) {
 		return nil
+	}
+	if c.console != nil {
+		return forbidden("%s needs the role %s, and you are signed in as %s", what, role, c.role)
 	}
 	return forbidden("%s needs a key of role %s, this one is %s", what, role, c.role)
 }

@@ -52,6 +52,8 @@ func credentials(route *Route) string {
 		return "session token, or " + string(route.Keys)
 	case route.Needs == AccessUser:
 		return "session token"
+	case route.Needs == AccessConsole:
+		return "pages of the console"
 	case route.AdminWhen != "":
 		return string(route.Needs) + "; admin if " + route.AdminWhen
 	}

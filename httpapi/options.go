@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/rollcall/rollcall"
 )
 
@@ -39,6 +41,14 @@ type Options struct {
 	// CORSOrigins are the origins, such as https://app.example.com, whose pages
 	// may call the API.
 	CORSOrigins []string
+
+	// Console serves the pages below /console/; nil for none.
+	Console http.Handler
+	// ConsoleHeader is the header in which TrustedProxies name the user who uses the
+	// console; "" for none. ConsoleHeaderRole is what those users may do; default
+	// reader.
+	ConsoleHeader     string
+	ConsoleHeaderRole rollcall.Role
 
 	RateLimits RateLimits
 	Streams    StreamLimits
@@ -77,6 +87,9 @@ func (o *Options) fill() error {
 	if p := o.PresenceScript; p != "" && (!strings.HasPrefix(p, "/") || strings.HasPrefix(p, "/v1/") || !isPlainPath(p)) {
 		return rollcall.Invalid("presence.script", "must be a path such as /js/here.js, of letters, digits, / . - and _, and not below /v1/, is %q", p)
 	}
+	if err := o.fillConsole(); err != nil {
+		return err
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -90,6 +103,23 @@ func (o *Options) fill() error {
 	var err error
 	o.Metrics, err = NewMetrics(nil)
 	return err
+}
+
+func (o *Options) fillConsole() error {
+	if o.ConsoleHeaderRole == "" {
+		o.ConsoleHeaderRole = rollcall.RoleReader
+	}
+	switch {
+	case !o.ConsoleHeaderRole.Allows(rollcall.RoleReader):
+		return rollcall.Invalid("console.header_role", "must be reader, writer or admin, is %q", o.ConsoleHeaderRole)
+	case o.ConsoleHeader == "":
+		return nil
+	case !httpguts.ValidHeaderFieldName(o.ConsoleHeader):
+		return rollcall.Invalid("console.header", "%q is not the name of a header", o.ConsoleHeader)
+	case len(o.TrustedProxies) == 0:
+		return rollcall.Invalid("console.header", "is believed from trusted_proxies only, and there are none")
+	}
+	return nil
 }
 
 func checkOrigin(origin string) error {

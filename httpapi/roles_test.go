@@ -83,15 +83,32 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 		"nobody": "", "expired": short, "unknown key": "rck_" + strings.Repeat("x", 43), "token": unknownToken, "junk": "junk",
 		"reader": "reader", "writer": "writer", "admin": "admin",
 	}
+	cookies := s.consoleCookies() // of readers, writers, administrators, and of those who are none any more
+	for name := range cookies {
+		callers["console "+name], rank["console "+name] = "", rank[name]
+	}
 	for _, o := range operationsOf(t, s) {
 		for name, credential := range callers {
 			r := s.request(credential, o.Method, strings.NewReplacer("{user}", "u", "{friend}", "f", "{id}", "x").Replace(o.Path), "")
 			r.Header.Set("Accept", "application/json") // a page of events, and no stream without end
+			cookie, page := cookies[strings.TrimPrefix(name, "console ")]
+			if page = page && strings.HasPrefix(name, "console "); page {
+				r.AddCookie(cookie)
+				r.Header.Set("Sec-Fetch-Site", "same-origin")
+				r.Header.Set("Rollcall-Console", "1")
+			}
+			if o.Role == "console" && o.Method != "GET" {
+				continue // to sign in and out: TestConsoleSignIn and others ask
+			}
 			w := s.serve(r)
 			let := w.Code != 401 && w.Code != 403
 			switch {
 			case o.Role == "public":
 				require.Less(t, w.Code, 300, "%s as %s: %s", o.ID, name, w.Body)
+			case o.Role == "console":
+				require.Equal(t, page && rank[name] > 0, w.Code == 200, "%s as %s: %d %s", o.ID, name, w.Code, w.Body)
+			case o.Role == "user" && page:
+				requireCode(t, w, 401, o, name) // end users are others
 			case o.Role == "user" && o.KeyRole == "":
 				requireCode(t, w, 401, o, name) // none of them is a live session
 			case o.Role == "user" && rank[name] >= rank[o.KeyRole]:
@@ -120,7 +137,7 @@ func requireCode(t *testing.T, w *httptest.ResponseRecorder, status int, o opera
 func TestOnlyAdministratorsMay(t *testing.T) {
 	admin := []string{
 		"POST /v1/online/clear", "DELETE /v1/users/{user}", "PUT /v1/bans/{user}", "DELETE /v1/bans/{user}",
-		"GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}", "GET /v1/archive/runs", "POST /v1/archive/runs",
+		"POST /v1/console/links", "GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}", "GET /v1/archive/runs", "POST /v1/archive/runs",
 		"GET /v1/webhooks", "POST /v1/webhooks", "GET /v1/webhooks/{id}", "PATCH /v1/webhooks/{id}", "DELETE /v1/webhooks/{id}",
 		"POST /v1/webhooks/{id}/test", "POST /v1/webhooks/{id}/rotate", "POST /v1/webhooks/{id}/replay", "GET /v1/webhooks/{id}/deliveries",
 		"GET /v1/kinds", "DELETE /v1/kinds/{kind}", "GET /v1/visits/names", "DELETE /v1/visits/names/{name}",

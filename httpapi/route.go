@@ -14,9 +14,11 @@ type Access string
 const (
 	AccessPublic Access = "public" // anyone
 	AccessUser   Access = "user"   // an end user, by the token of a session
-	AccessReader Access = Access(rollcall.RoleReader)
-	AccessWriter Access = Access(rollcall.RoleWriter)
-	AccessAdmin  Access = Access(rollcall.RoleAdmin)
+	// AccessConsole is for pages of the console, which sign in there.
+	AccessConsole Access = "console"
+	AccessReader  Access = Access(rollcall.RoleReader)
+	AccessWriter  Access = Access(rollcall.RoleWriter)
+	AccessAdmin   Access = Access(rollcall.RoleAdmin)
 )
 
 // Route is one operation of the API and who may call it.
@@ -127,6 +129,10 @@ func mainRoutes() []Route {
 		{Method: "GET", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "DELETE", Path: "/v1/keys/{id}", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/console/session", Needs: AccessConsole},
+		{Method: "POST", Path: "/v1/console/session", Needs: AccessConsole},
+		{Method: "DELETE", Path: "/v1/console/session", Needs: AccessConsole},
+		{Method: "POST", Path: "/v1/console/links", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/stats", Needs: AccessReader},

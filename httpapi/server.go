@@ -30,12 +30,14 @@ type Server struct {
 	perSession  *sessionLimiter
 	failures    *addressLimiter
 	crossOrigin *http.CrossOriginProtection // lets CORSOrigins through
+	pageOrigin  *http.CrossOriginProtection // lets the server's own pages through only
 	security    *securityLog
 	faults      *faultLog
 	page        *metricsPage
 	streams     *openStreams
 
 	draining atomic.Bool
+	engine   atomic.Pointer[string] // its name, once it was asked
 }
 
 // New returns a server over roll. It fails with CodeInvalidArgument, naming
@@ -57,6 +59,7 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 		perSession:  newLimiter[[sessionHashSize]byte](o.RateLimits.Session),
 		failures:    newLimiter[netip.Prefix](o.RateLimits.Failures),
 		crossOrigin: http.NewCrossOriginProtection(),
+		pageOrigin:  http.NewCrossOriginProtection(),
 		security:    newSecurityLog(o.Logger, o.Metrics),
 		faults:      newFaultLog(o.Logger),
 		page:        newMetricsPage(),
@@ -106,6 +109,7 @@ func (s *Server) registerAll() {
 	s.registerVisitNames()
 	s.registerEvents()
 	s.registerKeys()
+	s.registerConsole()
 	s.registerWebhooks()
 	s.registerArchive()
 	s.registerStats()

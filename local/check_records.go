@@ -272,6 +272,14 @@ func (c *checker) admin() {
 		hashes[one.Hash] = true
 	})
 	c.webhooks()
+	c.table(tabPass, func(k, v []byte) {
+		if len(k) != 33 {
+			return // said of all tables
+		}
+		if _, err := enginekit.DecodePass(rollcall.PassHash(k[1:]), v); err != nil {
+			c.fault(k, "a pass to the console cannot be read: %v", err)
+		}
+	})
 	c.table(tabErasure, func(k, v []byte) {
 		x, err := decodeErasure(k, v)
 		if err != nil || rollcall.CheckUser(x.user) != nil || rollcall.HashUser(x.user)&uint64(c.parts-1) != uint64(k[1]) {

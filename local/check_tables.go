@@ -22,6 +22,7 @@ func tableInfos() []tableInfo {
 		{table: tabBan, name: "bans", keyLen: 18, part: true},
 		{table: tabSilent, name: "notes of who was announced offline", keyLen: 2, part: true},
 		{table: tabID, name: "new user ids", keyLen: 5, part: true, number: true},
+		{table: tabPass, name: "passes to the console", keyLen: 33},
 		{table: tabTouched, name: "touches by slot", keyLen: 5, part: true},
 		{table: tabFigures, name: "figures of past days", keyLen: 6},
 		{table: tabEndedTok, name: "tokens of ended sessions", keyLen: 18, part: true},

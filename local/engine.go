@@ -29,6 +29,7 @@ type Engine struct {
 	kinds        kindTable
 	keys         keyTable
 	webhooks     webhookTable
+	passes       passTable
 	visits       visits
 	samples      sampler
 	retries      retryLocks // taken before the lock of a partition

@@ -182,9 +182,11 @@ func (r *repair) reportHoles(holes []journal.Hole, left int, first, newest time.
 	}
 }
 
-// endSessions ends every live session, if a record that is missing may have
-// ended any.
+// endSessions ends every session of the console, and every live session if a record
+// that is missing may have ended any.
 func (r *repair) endSessions() error {
+	// Those of the console end whatever was found: to sign in again costs little.
+	r.mend.do(func(b *pebble.Batch) error { return b.DeleteRange(key{tabPass}, key{tabPass}.after(), nil) })
 	if !r.endAll {
 		return nil
 	}

@@ -191,6 +191,8 @@ func adviceOn(table byte) string {
 		return "Erasures that were not finished may be lost: erase again whom you erased last."
 	case tabKey:
 		return "API keys may be lost: make them anew (rollcall key list)."
+	case tabPass:
+		return "Who was signed in to the console signs in again."
 	case tabWebhook:
 		return "Webhooks may be lost: make them anew (rollcall webhooks list)."
 	case tabHookState:

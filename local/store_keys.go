@@ -48,6 +48,7 @@ const (
 	tabWebhook     = 'w' // webhook id → webhook
 	tabHookState   = 'k' // webhook id → how far it has been served
 	tabSample      = 'z' // 0 for minutes or 1 for hours, minute since 1970 → sample
+	tabPass        = 'P' // hash of its text → pass to the console
 )
 
 type key []byte

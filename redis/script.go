@@ -59,6 +59,8 @@ type scripts struct {
 
 	sampleClaim, samplePut script
 
+	consolePut, consoleExtend, consoleTake script
+
 	webhookPut, webhookList, webhookLease, webhookSave script
 
 	retryClaim, retryRelease script
@@ -143,6 +145,9 @@ func (s *scripts) named() map[string]*script {
 		"apikey_put":              &s.apikeyPut,
 		"sample_claim":            &s.sampleClaim,
 		"sample_put":              &s.samplePut,
+		"console_put":             &s.consolePut,
+		"console_extend":          &s.consoleExtend,
+		"console_take":            &s.consoleTake,
 		"webhook_put":             &s.webhookPut,
 		"webhook_list":            &s.webhookList,
 		"webhook_lease":           &s.webhookLease,

@@ -210,6 +210,11 @@ func (r *configReader) http() httpapi.Options {
 		}
 		o.TrustedProxies = append(o.TrustedProxies, p)
 	}
+	o.ConsoleHeader = r.get("console.header")
+	o.ConsoleHeaderRole = rollcall.Role(r.oneOf("console.header_role", "reader", "writer", "admin"))
+	if o.ConsoleHeader != "" && len(o.TrustedProxies) == 0 {
+		r.fault("console.header", "is believed from trusted_proxies only, and there are none")
+	}
 	o.RateLimits.Key = r.limit("rate_limits.key")
 	o.RateLimits.Session = r.limit("rate_limits.session")
 	o.RateLimits.Failures = r.limit("rate_limits.failures")

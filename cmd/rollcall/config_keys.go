@@ -51,6 +51,8 @@ type settings struct {
 	ArchiveKeep  string `key:"archive.keep_hot" name:"archive-keep-hot" def:"400d" placeholder:"400d" help:"How long days stay in the engine too; off for ever."`
 	Proxies      string `key:"trusted_proxies" name:"trusted-proxies" help:"Networks whose X-Forwarded-For is believed."`
 	CORSOrigins  string `key:"cors_origins" name:"cors-origins" help:"Origins whose pages may send touches."`
+	ConsoleHead  string `key:"console.header" name:"console-header" placeholder:"X-Forwarded-User" help:"Header in which trusted_proxies name who uses the console (default: none)."`
+	ConsoleRole  string `key:"console.header_role" name:"console-header-role" def:"reader" placeholder:"reader" help:"What those may do: reader, writer or admin."`
 	UDPListen    string `key:"udp.listen" name:"udp-listen" placeholder:"127.0.0.1:8081" help:"Address for UDP beats (default: none are taken)."`
 	HooksAllow   string `key:"webhooks.allow" name:"webhooks-allow" placeholder:"10.1.0.0/16" help:"Private networks and hosts that webhooks may reach (default: none)."`
 	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" def:"10000,20000" placeholder:"10000,20000" help:"Requests a second of a key, as rate,burst; off for none."`

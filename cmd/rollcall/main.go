@@ -59,6 +59,7 @@ type commands struct {
 	Events     eventsCmd     `cmd:"" group:"client" help:"What happened, and what happens."`
 	Keys       keysCmd       `cmd:"" group:"client" help:"API keys of a server."`
 	Webhooks   webhooksCmd   `cmd:"" group:"client" help:"Addresses that events are posted to."`
+	Console    consoleCmd    `cmd:"" group:"client" help:"Links that sign in to the console."`
 	Top        topCmd        `cmd:"" group:"client" help:"Watch a server live."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" group:"client" help:"Let a language model ask a server."`
 	Context    contextCmd    `cmd:"" group:"client" help:"Name servers, and choose which one is asked."`

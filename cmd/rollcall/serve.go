@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/console"
 	"github.com/rollcall/rollcall/httpapi"
 	"github.com/rollcall/rollcall/udpbeat"
 	"github.com/rollcall/rollcall/webhook"
@@ -147,6 +148,9 @@ func (s *server) open() error {
 		return errors.Join(err, s.close())
 	}
 	opts.Webhooks = s.hooks
+	if opts.Console, err = console.New(); err != nil {
+		return errors.Join(err, s.close())
+	}
 	opts.Logger, opts.Metrics, opts.Version = s.log, metrics, version()
 	if s.api, err = httpapi.New(s.roll, opts); err != nil {
 		return errors.Join(err, s.close())
@@ -227,7 +231,7 @@ func (s *server) logConfiguration(connections int) {
 	s.log.Info("configuration", "version", version(), "engine", engine, "data", c.where(), "listen", c.listen,
 		"tls", c.tlsCert != "", "auth", string(c.http.Auth), "timezone", c.roll.Timezone.String(),
 		"durability", string(c.local.Durability), "connections", connections,
-		"trusted_proxies", len(c.http.TrustedProxies), "cors_origins", c.http.CORSOrigins, "verify_cookie", c.http.VerifyCookie,
+		"trusted_proxies", len(c.http.TrustedProxies), "cors_origins", c.http.CORSOrigins, "verify_cookie", c.http.VerifyCookie, "console_header", c.http.ConsoleHeader,
 		"limit_key", limit(c.http.RateLimits.Key), "limit_session", limit(c.http.RateLimits.Session),
 		"limit_failures", limit(c.http.RateLimits.Failures))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/console"
 	"github.com/rollcall/rollcall/httpapi"
 )
 
@@ -27,6 +28,11 @@ func (s *server) welcome(base string) error {
 	if key.note != "" {
 		fmt.Fprintf(out, "  %s\n", key.note)
 	}
+	note, err := s.consoleNote(base, key.made)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s\n", note)
 	fmt.Fprintf(out, "\nLog a user in:\n  curl %s-H 'Content-Type: application/json' -d '{\"user\":\"alice\",\"device\":\"web\"}' %s/v1/sessions\n\n",
 		key.header, base)
 	return nil
@@ -34,8 +40,41 @@ func (s *server) welcome(base string) error {
 
 // welcomeKey is what the welcome says of the key.
 type welcomeKey struct {
-	note   string // where the key is; "" says nothing
-	header string // what curl needs, with a space after it
+	note   string           // where the key is; "" says nothing
+	header string           // what curl needs, with a space after it
+	made   *rollcall.APIKey // on the first run; nil for none
+}
+
+// linkFile keeps the one-time link of the first run, if there is no terminal to show
+// it on.
+const linkFile = "console.link"
+
+// consoleNote says where the console is, on the first run with a link that signs in
+// once.
+func (s *server) consoleNote(base string, made *rollcall.APIKey) (string, error) {
+	page := "Open the console:\n  " + base + console.Path
+	path := filepath.Join(s.config.dataDir, linkFile)
+	if made == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // it has long expired
+			s.log.Warn("the link of the first run could not be removed", "error", err)
+		}
+		return page, nil
+	}
+	text, _, err := s.roll.NewConsoleLink(s.app.ctx, *made, made.Role)
+	if err != nil {
+		return "", err
+	}
+	link := httpapi.ConsoleLink(base, text)
+	if isTerminal(s.app.stdout) {
+		return "Open the console; this link signs in once, within 15 minutes:\n  " + link, nil
+	}
+	if err := writePrivate(path, link+"\n"); err != nil {
+		return "", err
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return "Open the console; a link that signs in once, within 15 minutes, is in " + path + ":\n  " + base + console.Path, nil
 }
 
 // firstKey makes sure that there is an admin key: the configured one, or on
@@ -72,13 +111,16 @@ func (s *server) firstKey() (welcomeKey, error) {
 	if err := writePrivate(path, text+"\n"); err != nil {
 		return welcomeKey{}, err
 	}
-	if _, _, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: "first run", Role: rollcall.RoleAdmin, Text: text}); err != nil {
+	made, _, err := s.roll.CreateKey(ctx, rollcall.NewKey{Name: "first run", Role: rollcall.RoleAdmin, Text: text})
+	if err != nil {
 		return welcomeKey{}, errors.Join(err, os.Remove(path))
 	}
+	key := keyIn(path)
 	if isTerminal(s.app.stdout) {
-		return welcomeKey{fmt.Sprintf("key   %s (kept in %s)", text, path), bearer("'", text)}, nil
+		key = welcomeKey{note: fmt.Sprintf("key   %s (kept in %s)", text, path), header: bearer("'", text)}
 	}
-	return keyIn(path), nil
+	key.made = &made
+	return key, nil
 }
 
 // keyIn is a key that curl reads from its file, so that it is never shown. The
@@ -87,7 +129,7 @@ func keyIn(path string) welcomeKey {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	return welcomeKey{"key   in " + path, bearer(`"`, "$(cat "+quoted(path)+")")}
+	return welcomeKey{note: "key   in " + path, header: bearer(`"`, "$(cat "+quoted(path)+")")}
 }
 
 func bearer(quote, text string) string {
