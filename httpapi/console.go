@@ -99,8 +99,8 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	cookie, err := s.consoleCookieOf(r)
-	if err != nil {
+	cookie := consoleCookieOf(r)
+	if err := checkCookieIsKept(r, cookie); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -143,7 +143,7 @@ func (s *Server) lookAtSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if rollcall.CodeOf(err) == rollcall.CodeUnauthenticated {
-		s.dropConsoleCookie(w, r)
+		dropConsoleCookie(w, r)
 		if s.proxyUser(c, r) != "" {
 			err = &rollcall.Error{Code: rollcall.CodeUnauthenticated, Field: "proxy", Detail: "nobody is signed in to the console here: the proxy names somebody who may"}
 		}
@@ -154,21 +154,21 @@ func (s *Server) lookAtSession(w http.ResponseWriter, r *http.Request) {
 // signOut ends the session, also one that has ended.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	cookie, err := s.consoleCookieOf(r)
-	if err == nil && cookie.Value != "" && s.opts.Auth != AuthOff {
+	cookie := consoleCookieOf(r)
+	if cookie.Value != "" && s.opts.Auth != AuthOff {
 		c := callerOf(ctx)
-		if session, lookErr := s.roll.ConsoleSession(ctx, cookie.Value); lookErr == nil {
+		if session, err := s.roll.ConsoleSession(ctx, cookie.Value); err == nil {
 			c.console, c.key, c.role = &session, session.Key, session.Role
 		}
-		if err = s.roll.SignOut(ctx, cookie.Value); err == nil && c.console != nil {
+		if err := s.roll.SignOut(ctx, cookie.Value); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if c.console != nil {
 			s.security.act(ctx, "console_signed_out", slog.String("session", c.console.ID))
 		}
 	}
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	s.dropConsoleCookie(w, r)
+	dropConsoleCookie(w, r)
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -144,7 +144,7 @@ func (s *Server) admitKey(need rollcall.Role, c *caller, r *http.Request) error 
 		c.role = rollcall.RoleAdmin
 		return nil
 	}
-	if s.hasConsoleCookie(r) {
+	if hasConsoleCookie(r) {
 		if err := s.admitConsole(c, r); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (s *Server) checkPage(r *http.Request) error {
 
 // hasConsoleCookie reports whether a request comes with the console's cookie, and with
 // no other credential.
-func (s *Server) hasConsoleCookie(r *http.Request) bool {
+func hasConsoleCookie(r *http.Request) bool {
 	if r.Header.Get("Authorization") != "" {
 		return false
 	}
@@ -61,10 +61,7 @@ func (s *Server) admitConsole(c *caller, r *http.Request) error {
 	if err := s.checkPage(r); err != nil {
 		return err
 	}
-	cookie, err := s.consoleCookieOf(r)
-	if err != nil {
-		return err
-	}
+	cookie := consoleCookieOf(r)
 	if cookie.Value == "" {
 		return unauthenticated("nobody is signed in to the console here: sign in")
 	}
@@ -106,26 +103,31 @@ func consoleCookieName(r *http.Request) (name string, secure bool) {
 	return loopbackConsoleCookie + port, false
 }
 
+// checkCookieIsKept refuses to sign in a browser that would not keep the cookie.
+func checkCookieIsKept(r *http.Request, cookie *http.Cookie) error {
+	if u, err := url.Parse(r.Header.Get("Origin")); cookie.Secure && err == nil && u.Scheme == "http" {
+		return forbidden("over plain HTTP a browser does not keep the console's cookie: use HTTPS (tls.cert, or a proxy), or http://localhost on the machine itself")
+	}
+	return nil
+}
+
 // consoleCookieOf returns the console's cookie as it is set, with the value that the
 // request brings, "" for none.
-func (s *Server) consoleCookieOf(r *http.Request) (*http.Cookie, error) {
+func consoleCookieOf(r *http.Request) *http.Cookie {
 	name, secure := consoleCookieName(r)
-	if u, err := url.Parse(r.Header.Get("Origin")); secure && err == nil && u.Scheme == "http" {
-		return nil, forbidden("over plain HTTP a browser does not keep the console's cookie: use HTTPS (tls.cert, or a proxy), or http://localhost on the machine itself")
-	}
 	out := &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
 	if c, err := r.Cookie(name); err == nil {
 		out.Value = c.Value
 	}
-	return out, nil
+	return out
 }
 
 // dropConsoleCookie has the browser forget the cookie.
-func (s *Server) dropConsoleCookie(w http.ResponseWriter, r *http.Request) {
-	cookie, err := s.consoleCookieOf(r)
-	if err != nil || !s.hasConsoleCookie(r) {
+func dropConsoleCookie(w http.ResponseWriter, r *http.Request) {
+	if !hasConsoleCookie(r) {
 		return
 	}
+	cookie := consoleCookieOf(r)
 	cookie.Value, cookie.MaxAge = "", -1
 	http.SetCookie(w, cookie)
 }

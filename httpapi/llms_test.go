@@ -32,6 +32,8 @@ func TestLLMsTextHasEveryRouteOfTheDocument(t *testing.T) {
 			needs = "session token, or " + o.KeyRole
 		case o.Role == "user":
 			needs = "session token"
+		case o.Role == "console":
+			needs = "pages of the console"
 		case o.AdminWhen != "":
 			needs += "; admin if " + o.AdminWhen
 		}
