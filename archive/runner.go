@@ -31,8 +31,7 @@ import (
 //	 7  offload           in one transaction, copy what is dirty again, and note the
 //	                      days as offloaded
 //	 8  offloadDays       the engine removes the marks, except where maps are dirty
-//	 9  finish            the second half of carryOut: write how the run ended, give up
-//	                      the lease, tell the engine
+//	 9  carryOut          write how the run ended, give up the lease, tell the engine
 //
 // Steps 2 and 3 repeat until nothing is dirty, 4 to 8 for each month and kind. Each
 // step finds out for itself what is left to do. So nothing has to be undone when a run
@@ -48,7 +47,7 @@ import (
 //	6              the figures there already
 //	7              days that are offloaded and hot; they leave whatever their age
 //	8              the same, in the partitions that still have marks
-//	9              nothing to do
+//	9              nothing to do; a lease that was not given up is like that of 1
 //
 // [Runner.Restore] goes the other way: it enters the rows of the days into the hot
 // store, counts the users, and then notes that the days are not offloaded. Killed
@@ -145,18 +144,35 @@ func (j *job) carryOut(ctx context.Context) (Run, error) {
 	ctx = context.WithoutCancel(ctx)
 	j.step("finish")
 	failed := j.lease.FinishRun(ctx, j.run.ID, failure(err))
+
+	// A lease that cannot be given up undoes nothing of the run.
 	j.step("release")
-	err = errors.Join(err, failed, j.release(ctx, j.lease, j.claim))
+	if held := j.release(ctx, j.lease, j.claim); held != nil {
+		j.opts.Logger.Warn("the lease of an archive run that has ended could not be given up; it lapses by itself",
+			"run", j.run.ID, "after", j.opts.Lease, "error", held)
+	}
+	err = j.ended(ctx, err, failed)
+	j.tell(ctx, j.run, err)
+	return j.run, err
+}
+
+// ended sets the run to how it ended, and returns why if it failed: its work failed, or
+// its end could not be written. The archive's own times and counts are what callers are
+// shown, if it answers. It may have the end though the answer to the write was lost.
+func (j *job) ended(ctx context.Context, work, write error) error {
+	err := errors.Join(work, write)
 	j.run.State, j.run.Error = Completed, ""
 	if err != nil {
 		j.run.State, j.run.Error = Failed, failure(err)
 	}
-	// The archive's own times and counts are what callers are shown, if it answers.
-	if latest, lerr := j.db.runs(ctx, "WHERE id = ?", j.run.ID); lerr == nil && len(latest) == 1 && latest[0].State != Running {
-		j.run = latest[0]
+	latest, lerr := j.db.runs(ctx, "WHERE id = ?", j.run.ID)
+	if lerr != nil || len(latest) == 0 || latest[0].State == Running {
+		return err
 	}
-	j.tell(ctx, j.run, err)
-	return j.run, err
+	if j.run = latest[0]; j.run.State == Completed {
+		return nil
+	}
+	return err
 }
 
 // failure words an error for the table of runs, where nobody is named.

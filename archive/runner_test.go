@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -361,4 +362,38 @@ func TestAMarkTakenBackBeforeItsDayLeavesStaysAway(t *testing.T) {
 			w.requireSettled("changed before " + when)
 		}
 	})
+}
+
+// TestARunThatCompletedIsToldAsCompletedThoughItsLeaseStays has a database that
+// refuses to give the lease up.
+func TestARunThatCompletedIsToldAsCompletedThoughItsLeaseStays(t *testing.T) {
+	w := newWorld(t, open(t, "sqlite:"+filepath.Join(t.TempDir(), "a.db")))
+	w.fill()
+	run := func(statement string) {
+		require.NoError(t, w.db.write(t.Context(), func(s session) error {
+			_, err := s.exec(statement)
+			return err
+		}))
+	}
+	var log strings.Builder
+	r := w.runner(func(step string) {
+		switch step {
+		case "release":
+			run("CREATE TRIGGER stuck BEFORE UPDATE ON rollcall_archive_lease WHEN NEW.owner = '' BEGIN SELECT RAISE(ABORT, 'stuck'); END")
+		case "record run":
+			run("DROP TRIGGER stuck")
+		}
+	})
+	r.opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	done, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Completed, done.State)
+	require.Equal(t, rollcall.ArchiveCompleted, w.hot.told[len(w.hot.told)-1].Type)
+	require.NotContains(t, log.String(), "archive run failed")
+	require.Contains(t, log.String(), "archive run completed")
+	require.Contains(t, log.String(), "could not be given up")
+	w.requireSettled("with its lease held")
+
+	_, err = w.runner(nil).Run(t.Context())
+	require.NoError(t, err, "the next run with the same log takes the lease over")
 }

@@ -40,17 +40,22 @@ func (tx *tx) ensureNumberIn(p *partition, user string) (uint32, error) {
 }
 
 // freeNewNumbers takes back the numbers that the transaction gave to users. It is
-// called if the transaction is not applied, with the partitions still locked, so
-// nobody has seen the numbers.
+// called if the transaction is not applied, with the partitions still locked.
 func (tx *tx) freeNewNumbers() {
-	for i := len(tx.newNumbers) - 1; i >= 0; i-- {
-		p, n := tx.p.eng.parts[tx.newNumbers[i].part()], tx.newNumbers[i].number()
+	tx.p.eng.freeNewNumbers(tx.newNumbers)
+	tx.newNumbers = nil
+}
+
+// freeNewNumbers takes numbers back, in the order in which they were given. Their
+// partitions have been locked since, so nobody has seen the numbers.
+func (e *Engine) freeNewNumbers(made []ref) {
+	for _, given := range slices.Backward(made) {
+		p, n := e.parts[given.part()], given.number()
 		p.dir.Remove(n)
 		if last := len(p.unstored) - 1; last >= 0 && p.unstored[last] == n {
 			p.unstored = p.unstored[:last]
 		}
 	}
-	tx.newNumbers = nil
 }
 
 // idStored notes that the store has the id of a number.

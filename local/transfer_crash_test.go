@@ -49,3 +49,30 @@ func TestAnImportAndACrashGiveNobodyTheLastSeenTimeOfAnother(t *testing.T) {
 		r.Zero(s.LastSeen)
 	}
 }
+
+func TestAnImportThatFailsLeavesItsUsersNoNumbers(t *testing.T) {
+	r := newRig(t, 0)
+	users := r.neighbours(4)
+	r.login(users[0])
+	r.NoError(r.roll.Beat(r.ctx, users[1])) // has a number that no flush has stored
+	numbers := func() (n int) {
+		for _, p := range r.eng.parts {
+			n += p.dir.Len()
+		}
+		return n
+	}
+	before := numbers()
+	coming := rollcall.UserSnapshot{
+		User: users[2], LastSeen: r.clock.Now().Truncate(time.Second),
+		Friends: []rollcall.Friend{{User: "elsewhere", Since: r.clock.Now()}, {User: users[3], Since: r.clock.Now()}},
+	}
+	r.refusing(func() error { return r.roll.Import(r.ctx, coming) })
+	r.Equal(before, numbers(), "numbers of users of whom nothing is known")
+
+	// They get them when they come, and the one who was here keeps theirs.
+	r.NoError(r.roll.Import(r.ctx, coming))
+	r.Equal(before+3, numbers())
+	r.NoError(r.roll.Tick(r.ctx))
+	r.restart()
+	r.Equal(before+3, numbers())
+}

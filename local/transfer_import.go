@@ -93,7 +93,11 @@ func (e *Engine) importStep(now int64, snapshots []rollcall.UserSnapshot) error 
 	}
 	err = m.run()
 
-	// If it failed, the beats that it would have flushed wait for the next flush.
+	// If it failed, its users have no numbers any more, and the beats that it would have
+	// flushed wait for the next flush.
+	if err != nil {
+		e.freeNewNumbers(m.newNumbers)
+	}
 	for _, w := range m.locked {
 		if err != nil && w.flushed != nil {
 			w.p.presence.seenFlush = *w.flushed
@@ -116,7 +120,9 @@ type importRun struct {
 	ticket    journal.Ticket
 	shares    []*importShare // by partition; nil if it has no part in the step
 	locked    []*importShare // those that have, in order
-	lists     []incomingList
+	// newNumbers are users who got a number, in the order in which they got it.
+	newNumbers []ref
+	lists      []incomingList
 }
 
 // incomingList is the friend list of a user of the step.
@@ -279,8 +285,7 @@ func (m *importRun) putWaiting() error {
 // assignNumbers gives numbers to all users who need one, and to all kinds.
 func (m *importRun) assignNumbers() (err error) {
 	for _, w := range m.locked {
-		var made []ref
-		if w.numbers, w.newIDs, err = w.p.numbers(m.b, w.share, true, &made); err != nil {
+		if w.numbers, w.newIDs, err = w.p.numbers(m.b, w.share, true, &m.newNumbers); err != nil {
 			return err
 		}
 	}
