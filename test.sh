@@ -238,8 +238,21 @@ whole() {
     local pattern="^($names)\$|$watchedCases"
     go test -p 3 "${beside[@]}" -timeout "$limit" -skip "$pattern" "${plain[@]}" "$@" || return
     say "all passed after $((SECONDS - began)) s; now with the race detector, where goroutines meet"
-    go test -race -p 2 "${beside[@]}" -timeout "$limit" "${meeting[@]}" "$@" || return
-    go test -race -p 2 "${beside[@]}" -timeout "$limit" -run "$pattern" "${some[@]}" "$@"
+    raced "$pattern" "$@"
+}
+
+# raced runs the packages that are watched as a whole, and beside them the chosen tests of
+# the others, one package of each at a time. What both are made of is compiled before. They
+# are vetted without the race detector.
+raced() {
+    local pattern=$1 first status=0
+    shift
+    go build -race "${meeting[@]}" "${some[@]}" || return
+    go test -race -vet=off -p 1 "${beside[@]}" -timeout "$limit" "${meeting[@]}" "$@" &
+    first=$!
+    go test -race -vet=off -p 1 "${beside[@]}" -timeout "$limit" -run "$pattern" "${some[@]}" "$@" || status=$?
+    wait "$first" || status=$?
+    return "$status"
 }
 
 # The limit is for a test that hangs; no machine is so slow that one that does not

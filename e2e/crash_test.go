@@ -197,7 +197,7 @@ func TestKillNine(t *testing.T) {
 	team := newWorkers(seed, today(time.Now()))
 	s := start(t, binary, dir)
 	rounds := 0
-	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 8, Most: 50, Time: 6 * time.Second}) {
+	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 8, Most: 50, Time: 3 * time.Second}) {
 		rounds++
 		stormUntilKilled(s, team, 100*time.Millisecond+time.Duration(moments.Int64N(int64(500*time.Millisecond))))
 		requireSound(t, binary, dir)

@@ -49,7 +49,7 @@ const lastSteps = 20
 // script, whose other engine is one Redis if the seed is even, else a Cluster.
 func TestDifferential(t *testing.T) {
 	binary := buildBinary(t)
-	seeds, steps := []uint64{1, 2, 3}, testbudget.Budget{Least: 250, Most: 1200, Time: 4 * time.Second}
+	seeds, steps := []uint64{1, 2, 3}, testbudget.Budget{Least: 250, Most: 1200, Time: 2 * time.Second}
 	if text := os.Getenv("E2E_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err)

@@ -24,8 +24,8 @@ import (
 
 // How many clients come back at once, and how many connections the server has room for.
 var (
-	returningClients = flag.Int("clients", 1_500, "clients in TestAllClientsComeBackAtOnceAfterARestart")
-	returningRoom    = flag.Int("room", 900, "connections that its server has room for")
+	returningClients = flag.Int("clients", 800, "clients in TestAllClientsComeBackAtOnceAfterARestart")
+	returningRoom    = flag.Int("room", 500, "connections that its server has room for")
 )
 
 // returning is a client that comes back until it is let in.

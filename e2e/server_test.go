@@ -62,6 +62,7 @@ func start(t *testing.T, binary, dir string, flags ...string) *server {
 	}, flags...)...)
 	s := &server{t: t, cmd: cmd}
 	s.cmd.Stderr = &s.stderr
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // if this process is killed
 	stdout, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())

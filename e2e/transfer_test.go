@@ -21,7 +21,7 @@ import (
 // engine to Redis and back by the verbs that do it, and compares what each engine
 // then exports.
 func TestManyUsersMove(t *testing.T) {
-	users := 20_000
+	users := 5_000
 	if testbudget.Long() {
 		users = 1_000_000
 	}

@@ -31,7 +31,7 @@ func moveLists(x *moving) {
 }
 
 func moveCrowd(x *moving) {
-	users := numbered("u", 1500)
+	users := numbered("u", 600)
 	for i, u := range users {
 		l := rollcall.Login{User: u, Device: []string{"web", "ios"}[i%2], Attrs: map[string]string{"n": fmt.Sprint(i)}}
 		if i%3 == 0 {
@@ -42,7 +42,7 @@ func moveCrowd(x *moving) {
 		x.advance(777 * time.Millisecond)
 	}
 	for i := 0; i < len(users); i += 5 {
-		x.befriend(users[i], users[(i+1)%len(users)], users[(i+700)%len(users)])
+		x.befriend(users[i], users[(i+1)%len(users)], users[(i+280)%len(users)])
 		x.mark(x.on(users[i], -i%20-1))
 	}
 	snapshots := x.snapshots()

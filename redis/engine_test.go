@@ -85,34 +85,36 @@ func on(url string, partitions int) enginetest.Opener {
 
 // deployments are the ways Redis is run: with settings of one's own, or shared.
 var deployments = []struct {
-	name   string
-	start  func(t testing.TB, o redistest.Options) (url string)
-	shared func(t testing.TB) (url string)
+	name string
+	// partitions are so many that the data lies in several; on a Cluster, on several nodes.
+	partitions int
+	start      func(t testing.TB, o redistest.Options) (url string)
+	shared     func(t testing.TB) (url string)
 }{
 	{
-		"standalone",
+		"standalone", 2,
 		func(t testing.TB, o redistest.Options) string { return redistest.Start(t, o).URL() },
 		func(t testing.TB) string { return shared(t).Server(t).URL() },
 	},
 	{
-		"cluster",
+		"cluster", 4,
 		func(t testing.TB, o redistest.Options) string { return redistest.StartCluster(t, o).URL() },
 		func(t testing.TB) string { return shared(t).Cluster(t).URL() },
 	},
 	{
-		"sentinel",
+		"sentinel", 2,
 		func(t testing.TB, o redistest.Options) string { return redistest.StartSentinel(t, o).URL() },
 		func(t testing.TB) string { return shared(t).Sentinel(t).URL() },
 	},
 }
 
 // parts of the suite run in the ways that Redis may be run and the data be spread
-// beside the one that has it all: a Cluster has every fourth case, the other ways have
-// every eighth. In a long run each way has all of them.
+// beside the one that has it all: a Cluster has every sixth case, the other ways have
+// every sixteenth. In a long run each way has all of them.
 const (
-	clusterFirst, clusterNth = 0, 4
+	clusterFirst, clusterNth = 0, 6
 	sentinelFirst, manyFirst = 1, 5
-	oneFirst, othersNth      = 3, 8
+	oneFirst, othersNth      = 9, 16
 )
 
 // short runs a part of the suite.
@@ -132,7 +134,7 @@ func TestConformance(t *testing.T) {
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			stores := on(d.shared(t), 4)
+			stores := on(d.shared(t), d.partitions)
 			switch {
 			case d.name == "standalone" || testbudget.Long():
 				enginetest.Run(t, stores)
@@ -164,17 +166,18 @@ func TestConformanceOnOnePartition(t *testing.T) {
 	short(t, on(shared(t).Server(t).URL(), 1), oneFirst, othersNth)
 }
 
-// TestModel has fewer histories behind Sentinel, where one server stands like any other.
+// TestModel has fewer histories on a Cluster, and one behind Sentinel, where one server
+// stands like any other.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployments {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			histories := 8
-			if d.name == "sentinel" {
-				histories = 2
+			histories := map[string]int{"standalone": 5, "cluster": 2, "sentinel": 1}[d.name]
+			if testbudget.Long() {
+				histories = 8
 			}
-			enginetest.RunModel(t, on(d.shared(t), 4), histories)
+			enginetest.RunModel(t, on(d.shared(t), d.partitions), histories)
 		})
 	}
 }
@@ -183,7 +186,7 @@ func TestModel(t *testing.T) {
 // has.
 func TestVisitors(t *testing.T) {
 	t.Parallel()
-	visitors := 100_000
+	visitors := 40_000
 	if testbudget.Long() {
 		visitors = 1_000_000
 	}
@@ -193,7 +196,7 @@ func TestVisitors(t *testing.T) {
 // TestCollegeMsg replays the beginning of the data, and all of it in a long run.
 func TestCollegeMsg(t *testing.T) {
 	t.Parallel()
-	live := 6_100
+	live := 2_500
 	if testbudget.Long() {
 		live = 0
 	}
@@ -253,30 +256,30 @@ func (d directory) Open() (rollcall.Engine, error) { return local.Open(d.path, l
 func embedded(t testing.TB) enginetest.Store { return directory{filepath.Join(t.TempDir(), "store")} }
 
 // TestTransfer moves everything to another Redis, to an embedded engine and back. Between
-// the two engines each way has every second case, in a long run all of them.
+// the two engines each way has every fourth case, in a long run all of them.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	short := func(t *testing.T, from, to enginetest.Opener, first int) {
 		if testbudget.Long() {
 			enginetest.RunTransfer(t, from, to)
 		} else {
-			enginetest.RunTransferShort(t, from, to, first, 2)
+			enginetest.RunTransferShort(t, from, to, first, 4)
 		}
 	}
 	url := shared(t).Server(t).URL()
 	t.Run("redis to redis", func(t *testing.T) {
 		t.Parallel()
-		enginetest.RunTransfer(t, on(url, 4), on(url, 4))
+		enginetest.RunTransfer(t, on(url, 2), on(url, 4))
 		enginetest.RunRoundTrip(t, on(url, 4), on(url, 4))
 	})
 	t.Run("embedded to redis", func(t *testing.T) {
 		t.Parallel()
-		short(t, embedded, on(url, 4), 0)
+		short(t, embedded, on(url, 2), 0)
 		enginetest.RunRoundTrip(t, embedded, on(url, redis.DefaultPartitions))
 	})
 	t.Run("redis to embedded", func(t *testing.T) {
 		t.Parallel()
-		short(t, on(url, 4), embedded, 1)
+		short(t, on(url, 2), embedded, 2)
 		enginetest.RunRoundTrip(t, on(url, redis.DefaultPartitions), embedded)
 	})
 }

@@ -74,7 +74,7 @@ func TestDeepPages(t *testing.T) {
 		require.NoError(t, e.Close())
 	}()
 	ctx := t.Context()
-	const sessions, limit = 3000, 30
+	const sessions, limit = 3000, 90
 	for i := range sessions {
 		_, err := roll.Login(ctx, rollcall.Login{User: fmt.Sprint("user", i)})
 		require.NoError(t, err)
