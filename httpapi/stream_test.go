@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
@@ -209,17 +210,23 @@ func TestAnIdleStreamIsOneGoroutine(t *testing.T) {
 
 // TestAClientThatPausesGetsAllInOrder has more come than the socket takes at once.
 func TestAClientThatPausesGetsAllInOrder(t *testing.T) {
-	const bans = 300
+	const bans, writers = 320, 16
 	s := newSite(t)
 	base := s.listen()
 	conn, resp := s.socket(base, "GET /v1/events?types=user.banned HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "+s.keys[rollcall.RoleReader]+"\r\n\r\n")
 	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	s.openSockets(1)
 	reason := strings.Repeat("r", rollcall.MaxReasonLen)
-	for n := range bans {
-		_, err := s.roll.Ban(t.Context(), fmt.Sprint("u", n), time.Hour, reason, "")
-		require.NoError(t, err)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for n := range bans / writers {
+				_, err := s.roll.Ban(context.Background(), fmt.Sprint("u", w, "-", n), time.Hour, reason, "")
+				assert.NoError(t, err)
+			}
+		})
 	}
+	all.Wait()
 	var page struct{ Items []told }
 	require.Eventually(t, func() bool {
 		page.Items = nil
