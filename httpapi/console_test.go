@@ -212,7 +212,9 @@ func TestPagesOfOtherOriginsCannotUseTheConsolesCookie(t *testing.T) {
 		{"", "null", 403},
 	} {
 		for _, what := range []struct{ method, target, body string }{
-			{"GET", "/v1/keys", ""}, {"GET", "/v1/events", ""}, {"GET", "/v1/console/session", ""},
+			{"GET", "/v1/keys", ""},
+			{"GET", "/v1/events", ""},
+			{"GET", "/v1/console/session", ""},
 			{"POST", "/v1/kicks", `{"all":true,"dry_run":true}`},
 		} {
 			r := s.pageRequest(cookie, what.method, what.target, what.body)
