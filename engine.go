@@ -323,19 +323,22 @@ type Transfer interface {
 
 // Events is the log of changes.
 type Events interface {
-	// EventsAfter returns up to limit events that follow after, oldest first, and
-	// none if there are none; it may return fewer than there are. after is an id,
-	// or "" for the beginning of what is kept. The log has one order, on all
-	// servers and across restarts: its ids ascend as text, and the events of one
-	// user come in the order they happened. Once an event was told to anybody, or
-	// was the last event, none comes into the log before it. So a reader who goes
-	// on behind the last event of an answer, on any server, misses none and gets
-	// none twice. ErrEventsGone if after is older than what is kept or of another
-	// store, or if the store has lost the event.
-	EventsAfter(ctx context.Context, after EventID, limit int, viewer Viewer) ([]Event, error)
-	// Tail is EventsAfter, but waits for an event if there is none yet, until ctx
-	// ends.
-	Tail(ctx context.Context, after EventID, limit int, viewer Viewer) ([]Event, error)
+	// EventsAfter returns up to Limit events that follow After, oldest first; it may
+	// return fewer than there are, and none though there are more behind Next. The
+	// log has one order, on all servers and across restarts: its ids ascend as text,
+	// and the events of one user come in the order they happened. Once an event was
+	// told to anybody, or was the last event or Next, none comes into the log before
+	// it. So a reader who goes on at Next, or behind the last event of an answer, on
+	// any server, misses none and gets none twice. What is no longer kept is passed
+	// over, and Gone says so. The families are kept by themselves: what is gone of one
+	// that is not read does not matter. ErrEventsGone if After is of another store, or
+	// if the store has lost the event.
+	EventsAfter(ctx context.Context, q EventQuery) (EventPart, error)
+	// Tail is for readers who must miss nothing. It returns the events that follow
+	// After, like EventsAfter. If there is none yet, it waits until there is one, or
+	// ctx ends. ErrEventsGone also if some that followed After are no longer kept. With
+	// After "" it begins at the first place behind which all is kept.
+	Tail(ctx context.Context, q EventQuery) ([]Event, error)
 	// EventsByID returns those of at most MaxLimit events that are still kept and that the
 	// viewer may see, in the order of the ids. An event that is redacted meanwhile is
 	// returned as it is now.

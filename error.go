@@ -117,8 +117,8 @@ var (
 	ErrStorageFull     = &Error{Code: CodeStorageFull}
 )
 
-// ErrEventsGone is returned by Tail when the position asked for is older than
-// what is kept, or belongs to another store.
+// ErrEventsGone is returned by EventsAfter and Tail when events that followed the one asked
+// for are no longer kept, or when that one belongs to another store.
 var ErrEventsGone = errors.New("rollcall: events before this point are no longer kept")
 
 // CodeOf returns the code of the first [Error] in err's chain, CodeInternal if

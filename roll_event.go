@@ -6,25 +6,47 @@ import (
 )
 
 // EventsAfter returns up to limit events that follow after, and none if there are
-// none. A limit above MaxLimit is taken for MaxLimit, and one below 1 refused; an
-// answer may hold fewer than there are. See [Events].
-func (r *Roll) EventsAfter(ctx context.Context, after EventID, limit int) ([]Event, error) {
-	return r.eventPage(ctx, after, limit, r.engine.EventsAfter)
+// none: of some families, or of all without any. A limit above MaxLimit is taken for
+// MaxLimit, and one below 1 refused; an answer may hold fewer than there are. after is the
+// id of an event, or "" for the beginning: the first place behind which all events of these
+// families are kept. ErrEventsGone if some that followed the event are no longer kept, or if
+// it is of another store. See [Events].
+func (r *Roll) EventsAfter(ctx context.Context, after EventID, limit int, families ...EventFamily) ([]Event, error) {
+	q, err := r.eventQuery(after, limit, families)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		part, err := r.engine.EventsAfter(ctx, q)
+		switch {
+		case err != nil:
+			return nil, err
+		case part.Gone != "" && after == "":
+			q.After = part.Gone // the beginning
+			continue
+		case part.Gone != "":
+			return nil, ErrEventsGone
+		case len(part.Events) > 0 || part.Next == q.After:
+			return part.Events, nil
+		}
+		q.After = part.Next // what was read is not for this reader
+	}
 }
 
 // Tail is EventsAfter, but waits for an event if there is none yet, until ctx ends.
-func (r *Roll) Tail(ctx context.Context, after EventID, limit int) ([]Event, error) {
-	return r.eventPage(ctx, after, limit, r.engine.Tail)
+func (r *Roll) Tail(ctx context.Context, after EventID, limit int, families ...EventFamily) ([]Event, error) {
+	q, err := r.eventQuery(after, limit, families)
+	if err != nil {
+		return nil, err
+	}
+	return r.engine.Tail(ctx, q)
 }
 
-// eventReader is one of the two ways to read events from an [Engine].
-type eventReader func(context.Context, EventID, int, Viewer) ([]Event, error)
-
-func (r *Roll) eventPage(ctx context.Context, after EventID, limit int, read eventReader) ([]Event, error) {
+func (r *Roll) eventQuery(after EventID, limit int, families []EventFamily) (EventQuery, error) {
 	if limit < 1 {
-		return nil, Invalid("limit", "must be at least 1, is %d", limit)
+		return EventQuery{}, Invalid("limit", "must be at least 1, is %d", limit)
 	}
-	return read(ctx, after, min(limit, MaxLimit), r.viewer)
+	return EventQuery{After: after, Limit: min(limit, MaxLimit), Viewer: r.viewer, Families: families}, nil
 }
 
 // LastEvent returns the id of the newest event, "" if there is none.
@@ -60,4 +82,14 @@ func (f *EventFilter) Validate() error {
 func (f *EventFilter) Shows(e *Event) bool {
 	return (len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
 		(f.User == "" || f.User == e.User) && (f.Cause == "" || f.Cause == e.Cause)
+}
+
+// Families returns the families that hold events which the filter may choose.
+func (f *EventFilter) Families() []EventFamily {
+	if len(f.Types) == 0 {
+		return EventFamilies()
+	}
+	return slices.DeleteFunc(EventFamilies(), func(family EventFamily) bool {
+		return !slices.ContainsFunc(f.Types, func(t EventType) bool { return t.Family() == family })
+	})
 }

@@ -80,6 +80,9 @@ type WebhookState struct {
 	// events up to it have been delivered, are in Parked, or are none of the webhook's.
 	Position EventID `json:"position,omitempty"`
 	Begun    bool    `json:"begun,omitempty"`
+	// GapUntil is where the log ended when events behind Position were found to be missing.
+	// What is missing up to there has been told by one reset.
+	GapUntil EventID `json:"gap_until,omitempty"`
 	// Parked are messages that are not delivered yet, in the order of their events.
 	Parked []WebhookMessage `json:"parked,omitempty"`
 	// FailingSince is the first failure since the last success; zero for none.
@@ -88,10 +91,12 @@ type WebhookState struct {
 	Failures int `json:"failures,omitempty"`
 
 	// Replay is the replay that was begun last, ReplayPosition the last event that was
-	// read for it, and ReplayDone says that all of it has been.
+	// read for it, and ReplayDone says that all of it has been. ReplayGone is up to
+	// where events had gone when it was begun, or when the receiver was told of more.
 	Replay         string  `json:"replay,omitempty"`
 	ReplayPosition EventID `json:"replay_position,omitempty"`
 	ReplayDone     bool    `json:"replay_done,omitempty"`
+	ReplayGone     EventID `json:"replay_gone,omitempty"`
 
 	// Deliveries are the latest attempts, oldest first.
 	Deliveries []WebhookDelivery `json:"deliveries,omitempty"`
@@ -158,8 +163,15 @@ func (w *Webhook) Viewer() Viewer {
 
 // Shows reports whether the webhook is for an event.
 func (w *Webhook) Shows(e *Event) bool {
-	presence := e.Type == UserOnline || e.Type == UserOffline
-	return w.Filter.Shows(e) && (len(w.Filter.Types) > 0 || !presence)
+	return w.Filter.Shows(e) && (len(w.Filter.Types) > 0 || e.Type.Family() == SessionEvents)
+}
+
+// Families returns the families that hold events which the webhook may be for.
+func (w *Webhook) Families() []EventFamily {
+	if len(w.Filter.Types) == 0 {
+		return []EventFamily{SessionEvents}
+	}
+	return w.Filter.Families()
 }
 
 func (w *Webhook) validate() error {

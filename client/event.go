@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,11 +53,11 @@ type eventPage struct {
 // none; the longest that it takes.
 const pageWait = 30 * time.Second
 
-func (c *Client) eventPage(ctx context.Context, after string, limit int, wait time.Duration) (eventPage, error) {
+func (c *Client) eventPage(ctx context.Context, after string, limit int, wait time.Duration, families []rollcall.EventFamily) (eventPage, error) {
 	if limit < 1 {
 		return eventPage{}, rollcall.Invalid("limit", "must be at least 1, is %d", limit)
 	}
-	q := newParams()
+	q := eventParams(rollcall.EventFilter{Types: typesOf(families)})
 	q.text("after", after)
 	q.Set("limit", strconv.Itoa(min(limit, rollcall.MaxLimit)))
 	q.span("wait", wait)
@@ -68,18 +69,26 @@ func (c *Client) eventPage(ctx context.Context, after string, limit int, wait ti
 	return answer, err
 }
 
+// typesOf are the types of events of some families, none for all of them.
+func typesOf(families []rollcall.EventFamily) []rollcall.EventType {
+	if len(families) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(rollcall.EventTypes(), func(t rollcall.EventType) bool { return !slices.Contains(families, t.Family()) })
+}
+
 // EventsAfter returns up to limit events that follow after, and none if there are
-// none; see [rollcall.Roll.EventsAfter].
-func (c *Client) EventsAfter(ctx context.Context, after rollcall.EventID, limit int) ([]rollcall.Event, error) {
-	p, err := c.eventPage(ctx, placeOf(after), limit, 0)
+// none: of some families, or of all without any; see [rollcall.Roll.EventsAfter].
+func (c *Client) EventsAfter(ctx context.Context, after rollcall.EventID, limit int, families ...rollcall.EventFamily) ([]rollcall.Event, error) {
+	p, err := c.eventPage(ctx, placeOf(after), limit, 0, families)
 	return each(p.Items, event.domain), err
 }
 
 // Tail is EventsAfter, but waits for an event if there is none yet, until ctx ends;
 // see [rollcall.Roll.Tail]. Events is cheaper for who reads on and on.
-func (c *Client) Tail(ctx context.Context, after rollcall.EventID, limit int) ([]rollcall.Event, error) {
+func (c *Client) Tail(ctx context.Context, after rollcall.EventID, limit int, families ...rollcall.EventFamily) ([]rollcall.Event, error) {
 	for place := placeOf(after); ; {
-		p, err := c.eventPage(ctx, place, limit, pageWait)
+		p, err := c.eventPage(ctx, place, limit, pageWait, families)
 		if err != nil || len(p.Items) > 0 {
 			return each(p.Items, event.domain), err
 		}
@@ -92,7 +101,7 @@ func (c *Client) Tail(ctx context.Context, after rollcall.EventID, limit int) ([
 // LastEvent returns the id of the newest event, "" if there is none. Events after it
 // are those from now on.
 func (c *Client) LastEvent(ctx context.Context) (rollcall.EventID, error) {
-	p, err := c.eventPage(ctx, "", 1, 0)
+	p, err := c.eventPage(ctx, "", 1, 0, nil)
 	return idOf(p.Next), err
 }
 

@@ -75,8 +75,8 @@ type service interface {
 	RotateWebhook(context.Context, string) (rollcall.Webhook, string, error)
 	ReplayWebhook(context.Context, string, time.Time, time.Time) (rollcall.Webhook, error)
 	WebhookDeliveries(context.Context, string, rollcall.PageRequest) (rollcall.Page[rollcall.WebhookDelivery], error)
-	EventsAfter(context.Context, rollcall.EventID, int) ([]rollcall.Event, error)
-	Tail(context.Context, rollcall.EventID, int) ([]rollcall.Event, error)
+	EventsAfter(context.Context, rollcall.EventID, int, ...rollcall.EventFamily) ([]rollcall.Event, error)
+	Tail(context.Context, rollcall.EventID, int, ...rollcall.EventFamily) ([]rollcall.Event, error)
 	LastEvent(context.Context) (rollcall.EventID, error)
 	Stats(context.Context) (rollcall.Stats, error)
 	Ready(context.Context) error

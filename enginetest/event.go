@@ -327,6 +327,7 @@ func eventsTrimmed(h *harness) {
 	h.login("alice")
 	old := h.last()
 	h.login("bob")
+	h.erase("bob")
 	h.advance(2 * time.Hour)
 	h.tick()
 	h.login("carol")

@@ -62,7 +62,7 @@ func groups() []group {
 		{name: "figures", tests: figureTests(), long: longFigureTests()},
 		{name: "archival", tests: archivalTests(), long: longArchivalTests()},
 		{name: "visits", tests: visitTests()},
-		{name: "events", tests: eventTests()},
+		{name: "events", tests: append(eventTests(), eventKeptTests()...)},
 		{name: "transitions", tests: transitionTests()},
 		{name: "leave", tests: leaveTests()},
 		{name: "users", tests: userTests()},

@@ -15,12 +15,7 @@ type event struct {
 }
 
 // family returns the family that the event belongs to.
-func (e *event) family() int {
-	if e.Type == rollcall.UserOnline || e.Type == rollcall.UserOffline {
-		return presenceFamily
-	}
-	return sessionFamily
-}
+func (e *event) family() int { return int(e.Type.Family()) }
 
 func encodeEvent(e event) []byte {
 	w := writer{make([]byte, 0, 48)}
@@ -68,7 +63,7 @@ func decodeEvents(family int, k, v []byte) ([]event, error) {
 		return nil, damaged("event", k, errDamaged)
 	}
 	seq := binary.BigEndian.Uint64(k[1:])
-	if family == 0 {
+	if family == sessionFamily {
 		e, err := decodeEvent(v)
 		if err != nil {
 			return nil, damaged("event", k, err)

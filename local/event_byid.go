@@ -24,7 +24,7 @@ func (e *Engine) EventsByID(ctx context.Context, ids []rollcall.EventID, v rollc
 		if !durable {
 			continue
 		}
-		found, _, err := l.read(ctx, seq, seq, 1, v)
+		found, _, err := l.read(ctx, rollcall.EventFamilies(), seq, seq, 1, v)
 		if err != nil {
 			return nil, err
 		}

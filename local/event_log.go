@@ -18,8 +18,8 @@ import (
 // The two families of events. They share one sequence of numbers, and each has its own
 // table and its own bound of events kept.
 const (
-	sessionFamily = iota
-	presenceFamily
+	sessionFamily  = int(rollcall.SessionEvents)
+	presenceFamily = int(rollcall.PresenceEvents)
 )
 
 var familyTables = [2]byte{sessionFamily: tabEvent, presenceFamily: tabPresEvent}

@@ -9,39 +9,64 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// tail returns up to limit durable events that follow an event. If there are none, it
-// waits until there is one, or ctx ends; without wait it returns none.
-func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer, wait bool) ([]rollcall.Event, error) {
+// after reads the part of the log that a query asks for.
+func (l *eventLog) after(ctx context.Context, q rollcall.EventQuery) (rollcall.EventPart, error) {
 	from := uint64(0)
-	if after != "" {
+	if q.After != "" {
 		var err error
-		if from, err = l.parseID(after); err != nil {
-			return nil, err
+		if from, err = l.parseID(q.After); err != nil {
+			return rollcall.EventPart{}, err
 		}
 	}
+	l.mu.Lock()
+	done, seq, closed := l.durableTo, l.seq, l.closed
+	l.mu.Unlock()
+	switch {
+	case closed:
+		return rollcall.EventPart{}, errClosed
+	case from > seq:
+		return rollcall.EventPart{}, rollcall.ErrEventsGone
+	}
+
+	part := rollcall.EventPart{Next: q.After}
+	if from < done {
+		events, last, err := l.read(ctx, q.Reads(), from+1, done, max(1, q.Limit), q.Viewer)
+		if err != nil {
+			return part, err
+		}
+		part.Events, part.Next = events, l.id(last)
+	}
+
+	// This is asked after the read, so that it knows of all that the read has missed.
+	if gone := l.trimmed(q.Reads()); gone > from {
+		part.Gone = l.id(gone)
+	}
+	return part, nil
+}
+
+// tail returns durable events that follow an event. If there are none, it waits until there
+// is one, or ctx ends.
+func (l *eventLog) tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Event, error) {
+	begins := q.After == ""
 	for {
 		// The channel is taken before the read, so no event that comes meanwhile is missed.
 		l.mu.Lock()
-		done, seq, news, closed := l.durableTo, l.seq, l.arrivals, l.closed
+		news := l.arrivals
 		l.mu.Unlock()
-		if closed {
-			return nil, errClosed
-		}
-		if from > seq || (after != "" && l.isTrimmed(from)) {
+		part, err := l.after(ctx, q)
+		switch {
+		case err != nil:
+			return nil, err
+		case part.Gone != "" && begins:
+			q.After = part.Gone
+			continue
+		case part.Gone != "":
 			return nil, rollcall.ErrEventsGone
-		}
-		for from < done {
-			events, last, err := l.read(ctx, from+1, done, limit, v)
-			if after != "" && l.isTrimmed(from) { // trimmed while it was read
-				return nil, rollcall.ErrEventsGone
-			}
-			if err != nil || len(events) > 0 {
-				return events, err
-			}
-			from = last // none of them is for this reader: look on
-		}
-		if !wait {
-			return nil, nil
+		case len(part.Events) > 0:
+			return part.Events, nil
+		case part.Next != q.After:
+			q.After = part.Next // none of them is for this reader: look on
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -51,19 +76,22 @@ func (l *eventLog) tail(ctx context.Context, after rollcall.EventID, limit int, 
 	}
 }
 
-// isTrimmed reports whether an event after seq is no longer kept.
-func (l *eventLog) isTrimmed(seq uint64) bool {
+// trimmed returns the newest event of some families that is no longer kept.
+func (l *eventLog) trimmed(families []rollcall.EventFamily) (seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return seq < max(l.trimmedTo[sessionFamily], l.trimmedTo[presenceFamily])
+	for _, f := range families {
+		seq = max(seq, l.trimmedTo[f])
+	}
+	return seq
 }
 
-// read looks at up to limit events from first to last. It returns those that v may see,
-// and the number of the last it looked at.
-func (l *eventLog) read(ctx context.Context, first, last uint64, limit int, v rollcall.Viewer) ([]rollcall.Event, uint64, error) {
+// read looks at up to limit events of some families from first to last. It returns those that
+// v may see, and the number up to which it has looked.
+func (l *eventLog) read(ctx context.Context, families []rollcall.EventFamily, first, last uint64, limit int, v rollcall.Viewer) ([]rollcall.Event, uint64, error) {
 	var found []event
-	for family, table := range familyTables {
-		from := first
+	for _, f := range families {
+		family, table, from := int(f), familyTables[f], first
 		if family == presenceFamily { // the record of an event may begin before it
 			from -= min(from, eventsPerRecord)
 		}
@@ -115,19 +143,19 @@ func (l *eventLog) lastDurable() rollcall.EventID {
 }
 
 // EventsAfter implements [rollcall.Events].
-func (e *Engine) EventsAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+func (e *Engine) EventsAfter(ctx context.Context, q rollcall.EventQuery) (rollcall.EventPart, error) {
 	if err := e.readable(); err != nil {
-		return nil, err
+		return rollcall.EventPart{}, err
 	}
-	return e.events.tail(ctx, after, max(1, limit), v, false)
+	return e.events.after(ctx, q)
 }
 
 // Tail implements [rollcall.Events].
-func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+func (e *Engine) Tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Event, error) {
 	if err := e.readable(); err != nil {
 		return nil, err
 	}
-	return e.events.tail(ctx, after, max(1, limit), v, true)
+	return e.events.tail(ctx, q)
 }
 
 // LastEvent implements [rollcall.Events].

@@ -190,7 +190,7 @@ func TestATickGivesUpItsTurnAndGoesOnWithTheNext(t *testing.T) {
 // presenceEvents returns the changes that everybody is told of.
 func (r *rig) presenceEvents() []rollcall.Event {
 	r.NoError(r.eng.Flush(r.ctx))
-	events, _, err := r.eng.events.read(r.ctx, 1, r.eng.events.newestSeq(), 1<<20, rollcall.ViewerAdmin)
+	events, _, err := r.eng.events.read(r.ctx, rollcall.EventFamilies(), 1, r.eng.events.newestSeq(), 1<<20, rollcall.ViewerAdmin)
 	r.NoError(err)
 	out := []rollcall.Event{}
 	for _, e := range events {

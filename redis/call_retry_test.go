@@ -100,9 +100,9 @@ func TestACommandWhoseAnswerIsLostAnswersAsTheFirstTime(t *testing.T) {
 	require.NoError(t, roll.AddFriends(ctx, "named", false, rollcall.Friend{User: "friend"}))
 
 	count := func(typ rollcall.EventType, user string) int {
-		events, err := e.Tail(ctx, "", 1000, rollcall.ViewerAdmin)
+		events, err := e.Tail(ctx, rollcall.EventQuery{Limit: 1000, Viewer: rollcall.ViewerAdmin})
 		require.NoError(t, err)
-		public, err := e.Tail(ctx, "", 1000, rollcall.ViewerPublic)
+		public, err := e.Tail(ctx, rollcall.EventQuery{Limit: 1000, Viewer: rollcall.ViewerPublic})
 		require.NoError(t, err)
 		n := 0
 		for _, ev := range append(events, public...) {

@@ -23,7 +23,7 @@ func (e *Engine) EventsByID(ctx context.Context, ids []rollcall.EventID, v rollc
 			continue // of another store
 		}
 		at := strconv.FormatInt(p.at, 10)
-		for _, stream := range []string{"log", "pres"} {
+		for _, stream := range streams {
 			calls = append(calls, plainCall(func() rueidis.Completed {
 				return e.client.B().Xrange().Key(e.of(p.part, stream)).Start(at + "-0").End(at + "-0").Build()
 			}))

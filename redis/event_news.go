@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/rollcall/rollcall"
 )
 
 // A server asks for news once for all its readers. Its own commands note in which
@@ -20,9 +22,21 @@ const (
 	pollEvery = 8                     // looks: how long another server's event may
 )
 
-// eventBounds says how far the events of a partition go: the place of the newest, and of the
-// newest that is no longer kept.
-type eventBounds struct{ newest, trimmed int64 }
+// eventBounds says how far the events of a partition go: the place of the newest, and of each
+// family of the newest that is no longer kept.
+type eventBounds struct {
+	newest  int64
+	trimmed [2]int64
+}
+
+// gone returns the place of the newest event of some families that is no longer kept, 0 if
+// all are.
+func (b *eventBounds) gone(families []rollcall.EventFamily) (at int64) {
+	for _, f := range families {
+		at = max(at, b.trimmed[f])
+	}
+	return at
+}
 
 // logEnd is the end of the log at some time: the bounds of each partition, and the place up to
 // which the log is settled. No event comes to a place up to there any more. The bounds are
@@ -304,16 +318,18 @@ func (e *Engine) askForBounds(ctx context.Context, calls []call) ([]eventBounds,
 // eventBoundsCall asks one partition for its bounds.
 func (e *Engine) eventBoundsCall(part int) call {
 	return plainCall(func() rueidis.Completed {
-		return e.client.B().Hmget().Key(e.states[part]).Field("lastevent", "trimmed").Build()
+		return e.client.B().Hmget().Key(e.states[part]).Field("lastevent", "trimmedlog", "trimmedpres").Build()
 	})
 }
 
 func readEventBounds(msg rueidis.RedisMessage) (b eventBounds, err error) {
 	fields, err := msg.ToArray()
-	if err != nil || len(fields) != 2 {
+	if err != nil || len(fields) != 1+len(b.trimmed) {
 		return b, damaged("the events")
 	}
 	b.newest, _ = fields[0].AsInt64() // nil if there was none yet
-	b.trimmed, _ = fields[1].AsInt64()
+	for f := range b.trimmed {
+		b.trimmed[f], _ = fields[1+f].AsInt64()
+	}
 	return b, nil
 }

@@ -49,7 +49,7 @@ func TestAWaitingReaderDoesNotMakeEveryWriteAskAllPartitions(t *testing.T) {
 		go func() {
 			met, after := make(map[rollcall.EventID]bool), rollcall.EventID("")
 			for len(met) < 2*logins { // each login makes two events
-				events, err := r.e.Tail(ctx, after, 500, rollcall.ViewerAdmin)
+				events, err := r.e.Tail(ctx, rollcall.EventQuery{After: after, Limit: 500, Viewer: rollcall.ViewerAdmin})
 				if err != nil {
 					break
 				}

@@ -25,8 +25,8 @@ import (
 // partition, for all readers on all servers. The id of the last event is all that a reader
 // has to keep: on any server, what follows it is what they have not got.
 //
-//	1 ask which partitions have more, and what they no longer keep (event_news.go). What
-//	  the reader has not read must not be among the latter
+//	1 ask which partitions have more, and what they no longer keep (event_news.go). If the
+//	  reader has not read some of the latter, the answer says so
 //	2 settle the log up to the newest event: each partition notes its place, if its own
 //	  newest event is earlier, and gives later places from then on (event_settle.lua)
 //	3 read up to limit events of each stream up to there. The edge is the place up to
@@ -40,8 +40,8 @@ import (
 // | a master, before its replica had the reader's last event | [rollcall.ErrEventsGone]: the log ends before that event. If its partition has later ones meanwhile, the reader goes on behind it |
 
 // Tail implements [rollcall.Events].
-func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
-	r, err := e.readAfter(ctx, after, limit, v)
+func (e *Engine) Tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Event, error) {
+	r, err := e.readAfter(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v 
 		// call. If not, watchNews settles them within lookEvery and rings.
 		var events []rollcall.Event
 		if err == nil && (covers || !fresh) {
-			events, err = r.next(ctx, known)
+			events, err = r.tail(ctx, known)
 		}
 		if err != nil || len(events) > 0 {
 			done()
@@ -74,17 +74,44 @@ func (e *Engine) Tail(ctx context.Context, after rollcall.EventID, limit int, v 
 	}
 }
 
+// tail reads on until there are events for the reader, or no more.
+func (r *eventReader) tail(ctx context.Context, known logEnd) ([]rollcall.Event, error) {
+	for {
+		from := r.at
+		events, gone, err := r.next(ctx, known)
+		switch {
+		case err != nil:
+			return nil, err
+		case gone != place{} && r.begins:
+			r.at = gone
+		case gone != place{}:
+			return nil, rollcall.ErrEventsGone
+		case len(events) > 0 || r.at == from:
+			return events, nil
+		}
+	}
+}
+
 // EventsAfter implements [rollcall.Events].
-func (e *Engine) EventsAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
-	r, err := e.readAfter(ctx, after, limit, v)
+func (e *Engine) EventsAfter(ctx context.Context, q rollcall.EventQuery) (rollcall.EventPart, error) {
+	r, err := e.readAfter(ctx, q)
 	if err != nil {
-		return nil, err
+		return rollcall.EventPart{}, err
 	}
 	known, err := e.settledEnd(ctx, false)
 	if err != nil {
-		return nil, err
+		return rollcall.EventPart{}, err
 	}
-	return r.next(ctx, known)
+	from, part := r.at, rollcall.EventPart{Next: q.After}
+	events, gone, err := r.next(ctx, known)
+	part.Events = events
+	if r.at != from {
+		part.Next = e.eventID(r.at)
+	}
+	if gone != (place{}) {
+		part.Gone = e.eventID(gone)
+	}
+	return part, err
 }
 
 // LastEvent implements [rollcall.Events].
@@ -103,24 +130,27 @@ func (e *Engine) LastEvent(ctx context.Context) (rollcall.EventID, error) {
 // eventReader reads events on behind a place.
 type eventReader struct {
 	*Engine
-	at       place // of the last event that was looked at
-	begins   bool  // with the oldest that is kept
+	at       place // up to here there is nothing left to read
+	begins   bool  // at the beginning
 	limit    int
 	viewer   rollcall.Viewer
+	families []rollcall.EventFamily
 	commands uint64 // that had been carried out here
 }
 
-// readAfter returns a reader of the events that follow one.
-func (e *Engine) readAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) (*eventReader, error) {
+// readAfter returns a reader of the events that a query asks for.
+func (e *Engine) readAfter(ctx context.Context, q rollcall.EventQuery) (*eventReader, error) {
 	if err := e.checkOpen(); err != nil {
 		return nil, err
 	}
-	r := &eventReader{Engine: e, begins: after == "", limit: max(1, limit), viewer: v, commands: e.news.noteReader()}
+	r := &eventReader{
+		Engine: e, begins: q.After == "", limit: max(1, q.Limit), viewer: q.Viewer, families: q.Reads(), commands: e.news.noteReader(),
+	}
 	if r.begins {
 		return r, nil
 	}
 	var ok bool
-	if r.at, ok = e.parseEventID(after); !ok {
+	if r.at, ok = e.parseEventID(q.After); !ok {
 		return nil, rollcall.ErrEventsGone
 	}
 	return r, e.checkReached(ctx, r.at)
@@ -149,48 +179,69 @@ func (p place) startIn(part int) int64 {
 }
 
 // next returns up to limit events that the viewer may see, of those up to where the log is
-// settled, and none if there are none.
-func (r *eventReader) next(ctx context.Context, known logEnd) ([]rollcall.Event, error) {
-	for {
-		var parts []int
-		for p, b := range known.bounds {
-			start := r.at.startIn(p)
-			if !r.begins && b.trimmed >= start {
-				return nil, rollcall.ErrEventsGone
-			}
-			if start <= min(b.newest, known.settled.at) {
-				parts = append(parts, p)
-			}
-		}
-		if len(parts) == 0 {
-			return nil, nil
-		}
-		found, edge, err := r.read(ctx, parts, known.settled.at)
-		if err != nil {
-			return nil, err
-		}
-		if out := r.deliver(found, edge); len(out) > 0 {
-			return out, nil
-		}
-		if edge == math.MaxInt64 { // that was all, and none of it for this reader
-			r.at = place{known.settled.at, len(known.bounds) - 1}
+// settled, and moves the reader behind what it has looked at. What is no longer kept is
+// passed over; gone is the newest of that, and the zero place if nothing is missing.
+func (r *eventReader) next(ctx context.Context, known logEnd) (out []rollcall.Event, gone place, err error) {
+	from := r.at
+	var parts []int
+	for p, b := range known.bounds {
+		gone = later(gone, place{b.gone(r.families), p})
+		if r.at.startIn(p) <= min(b.newest, known.settled.at) {
+			parts = append(parts, p)
 		}
 	}
+	if len(parts) == 0 {
+		return nil, behind(gone, from), nil
+	}
+	found, err := r.read(ctx, parts, known.settled.at)
+	if err != nil {
+		return nil, gone, err
+	}
+	out, all := r.deliver(found.events, found.edge)
+	if all && r.at.before(known.settled) { // up to there is nothing else
+		r.at = known.settled
+	}
+	return out, behind(later(gone, found.gone), from), nil
 }
 
-// perRead is how many commands read sends to each partition.
-const perRead = 4
+// later returns the later of two places. At 0 there is none.
+func later(a, b place) place {
+	if b.at > 0 && a.before(b) {
+		return b
+	}
+	return a
+}
 
-// read reads the events of some partitions up to a place, up to limit of each stream, and
-// returns the place up to which none is missing.
-func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) ([]event, int64, error) {
+// behind returns a place if it lies behind another one, else none.
+func behind(p, other place) place {
+	if other.before(p) {
+		return p
+	}
+	return place{}
+}
+
+// beside is how many commands read sends to each partition beside one for each stream.
+const beside = 2
+
+// streams hold the events of each family.
+var streams = [2]string{rollcall.SessionEvents: "log", rollcall.PresenceEvents: "pres"}
+
+// foundEvents are those that were read of some partitions.
+type foundEvents struct {
+	events []event // in their order
+	edge   int64   // the place up to which none is missing that is kept
+	gone   place   // of the newest that is no longer kept
+}
+
+// read reads the events of some partitions up to a place, up to limit of each stream.
+func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) (foundEvents, error) {
 	var calls []call
 	end := strconv.FormatInt(upTo, 10)
 	for _, p := range parts {
 		start := strconv.FormatInt(r.at.startIn(p), 10)
-		for _, stream := range []string{"log", "pres"} {
+		for _, family := range r.families {
 			calls = append(calls, plainCall(func() rueidis.Completed {
-				return r.client.B().Xrange().Key(r.of(p, stream)).Start(start + "-0").End(end).Count(int64(r.limit)).Build()
+				return r.client.B().Xrange().Key(r.of(p, streams[family])).Start(start + "-0").End(end).Count(int64(r.limit)).Build()
 			}))
 		}
 		calls = append(calls, plainCall(func() rueidis.Completed {
@@ -199,56 +250,58 @@ func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) ([]even
 	}
 	messages, err := r.do(ctx, 0, calls...)
 	if err != nil {
-		return nil, 0, err
+		return foundEvents{}, err
 	}
-	var found []event
-	edge := int64(math.MaxInt64)
-	for i, msg := range messages {
-		p := parts[i/perRead]
-		readAs := readStream
-		switch i % perRead {
-		case 2:
-			readAs = readRedacted
-		case 3:
-			b, err := readEventBounds(msg)
-			if err != nil {
-				return nil, 0, err
-			}
-			if !r.begins && b.trimmed >= r.at.startIn(p) {
-				return nil, 0, rollcall.ErrEventsGone
-			}
-			continue
+	out := foundEvents{edge: math.MaxInt64}
+	each := len(r.families) + beside
+	for i, p := range parts {
+		if err := r.take(&out, p, messages[i*each:][:each]); err != nil {
+			return foundEvents{}, err
 		}
-		some, err := readAs(msg, p)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(some) == r.limit {
-			edge = min(edge, some[r.limit-1].place.at)
-		}
-		found = append(found, some...)
 	}
-	slices.SortStableFunc(found, func(a, b event) int {
+	slices.SortStableFunc(out.events, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.place.at, b.place.at), cmp.Compare(a.place.part, b.place.part))
 	})
-	return found, edge, nil
+	return out, nil
+}
+
+// take reads the answers of one partition.
+func (r *eventReader) take(out *foundEvents, part int, answers []rueidis.RedisMessage) error {
+	redacted := len(r.families) // index of its answer, behind those of the streams
+	for i, msg := range answers[:redacted+1] {
+		readAs := readStream
+		if i == redacted {
+			readAs = readRedacted
+		}
+		some, err := readAs(msg, part)
+		if err != nil {
+			return err
+		}
+		if len(some) == r.limit {
+			out.edge = min(out.edge, some[r.limit-1].place.at)
+		}
+		out.events = append(out.events, some...)
+	}
+	b, err := readEventBounds(answers[redacted+1])
+	out.gone = later(out.gone, place{b.gone(r.families), part})
+	return err
 }
 
 // deliver returns events in their order, up to the edge, and moves the reader behind each.
-func (r *eventReader) deliver(found []event, edge int64) []rollcall.Event {
-	var out []rollcall.Event
+// all says that there are no more of them up to where the log is settled.
+func (r *eventReader) deliver(found []event, edge int64) (out []rollcall.Event, all bool) {
 	for i, ev := range found {
 		if ev.place.at > edge || len(out) == r.limit {
-			break
+			return out, false
 		}
 		if i+1 < len(found) && found[i+1].place == ev.place {
 			continue // it was redacted while it was read, and comes again without its user
 		}
 		r.at = ev.place
-		if ev.audience.Shows(r.viewer) {
+		if slices.Contains(r.families, ev.Type.Family()) && ev.audience.Shows(r.viewer) {
 			ev.ID = r.eventID(ev.place)
 			out = append(out, ev.Event)
 		}
 	}
-	return out
+	return out, edge == math.MaxInt64
 }

@@ -86,7 +86,7 @@ func (r *rig) events(t *testing.T, typ rollcall.EventType) (out []rollcall.Event
 	last, err := r.e.LastEvent(t.Context())
 	require.NoError(t, err)
 	for after != last {
-		some, err := r.e.Tail(t.Context(), after, 1000, rollcall.ViewerAdmin)
+		some, err := r.e.Tail(t.Context(), rollcall.EventQuery{After: after, Limit: 1000, Viewer: rollcall.ViewerAdmin})
 		require.NoError(t, err)
 		after = some[len(some)-1].ID
 		for _, ev := range some {

@@ -211,7 +211,7 @@ func TestEventsPastTheirCountGoHoweverMany(t *testing.T) {
 	r.tickUntil(t, "as many are left as are kept", func() bool { return r.do(t, "XLEN", "rc:{0}:pres") == "1000" })
 	short, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	events, err := r.e.Tail(short, "", 2000, rollcall.ViewerAdmin)
+	events, err := r.e.Tail(short, rollcall.EventQuery{Limit: 2000, Viewer: rollcall.ViewerAdmin})
 	require.NoError(t, err)
 	require.Len(t, events, 1000, "whoever begins anew gets what is kept")
 }

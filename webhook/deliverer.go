@@ -52,8 +52,8 @@ type source interface {
 
 // store is what a deliverer needs of the engine.
 type store interface {
-	EventsAfter(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error)
-	Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error)
+	EventsAfter(ctx context.Context, q rollcall.EventQuery) (rollcall.EventPart, error)
+	Tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Event, error)
 	EventsByID(ctx context.Context, ids []rollcall.EventID, v rollcall.Viewer) ([]rollcall.Event, error)
 	LastEvent(ctx context.Context) (rollcall.EventID, error)
 	LeaseWebhook(ctx context.Context, now time.Time, id, holder string, until time.Time) (bool, error)
@@ -270,7 +270,7 @@ func (d *Deliverer) follow(ctx context.Context) {
 	for err == nil {
 		d.wakeAll()
 		var events []rollcall.Event
-		if events, err = d.src.Tail(ctx, place, rollcall.MaxLimit, rollcall.ViewerAdmin); len(events) > 0 {
+		if events, err = d.src.Tail(ctx, rollcall.EventQuery{After: place, Limit: rollcall.MaxLimit, Viewer: rollcall.ViewerAdmin}); len(events) > 0 {
 			place = events[len(events)-1].ID
 		}
 	}

@@ -25,7 +25,9 @@
 // the messages up to it that are not delivered yet: the parked ones, which hold at most
 // [rollcall.MaxWebhookParked] events. When there is no room for more, nothing is read until
 // there is. If the log no longer has what follows the position, or an event that is parked,
-// the receiver gets a reset.
+// the receiver gets a reset, and then what is still kept. Only the families of events matter
+// that the webhook may be for. What goes while the rest is read belongs to the same gap, up to
+// where the log ended when it was found: one reset tells of all of it.
 //
 // The invariant: every event up to the position has been delivered, is parked, or is none
 // of the webhook's. So whatever state was saved last, going on from it leaves nothing out.

@@ -22,8 +22,7 @@ type world struct {
 	mu sync.Mutex
 
 	events  []rollcall.Event
-	trimmed int // events that are no longer kept
-	goneTo  int // places before it are gone, though older events of one family may be kept
+	trimmed [2]int // by family, up to where events are no longer kept
 	hooks   map[string]rollcall.Webhook
 	states  map[string]rollcall.WebhookState
 	leases  map[string]lease
@@ -77,19 +76,31 @@ func (w *world) start(change ...func(*rollcall.Webhook)) *Deliverer {
 func (w *world) another() *Deliverer { return start(w, Options{poster: w, look: w.look}) }
 
 // happen appends an event of each user.
-func (w *world) happen(users ...string) {
+func (w *world) happen(users ...string) { w.happenAs(rollcall.SessionStarted, users...) }
+
+func (w *world) happenAs(typ rollcall.EventType, users ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, user := range users {
-		w.events = append(w.events, rollcall.Event{
-			ID: eventID(len(w.events) + 1), Type: rollcall.SessionStarted, At: time.Now(), User: user,
-		})
+		w.events = append(w.events, rollcall.Event{ID: eventID(len(w.events) + 1), Type: typ, At: time.Now(), User: user})
 	}
 	close(w.news)
 	w.news = make(chan struct{})
 }
 
+// trim has events of some families up to a place be kept no longer.
+func (w *world) trim(upTo int, families ...rollcall.EventFamily) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range families {
+		w.trimmed[f] = upTo
+	}
+}
+
 func eventID(n int) rollcall.EventID { return rollcall.EventID(fmt.Sprintf("%08d", n)) }
+
+// foreignPlace is of another store.
+const foreignPlace rollcall.EventID = "foreign"
 
 // place is the number of the event with an id.
 func place(id rollcall.EventID) (n int) {
@@ -120,13 +131,23 @@ func (w *world) post(_ context.Context, r request) outcome {
 		g.users, g.events = append(g.users, e.User), append(g.events, e.ID)
 	}
 	g.result = outcome{status: 204}
-	if w.answer != nil {
-		g.result = w.answer(r)
+	w.mu.Lock()
+	answer := w.answer
+	w.mu.Unlock()
+	if answer != nil {
+		g.result = answer(r)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.got = append(w.got, g)
 	return g.result
+}
+
+// receive has another receiver from now on, that has got nothing yet.
+func (w *world) receive(answer func(request) outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answer, w.got = answer, nil
 }
 
 // delivered returns the messages that were taken.
@@ -228,24 +249,42 @@ func (w *world) WebhookKeys(h *rollcall.Webhook) [][]byte {
 	return keys
 }
 
-func (w *world) EventsAfter(_ context.Context, after rollcall.EventID, limit int, _ rollcall.Viewer) ([]rollcall.Event, error) {
+func (w *world) EventsAfter(_ context.Context, q rollcall.EventQuery) (rollcall.EventPart, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	from := place(after)
-	if after != "" && from < max(w.trimmed, w.goneTo) {
-		return nil, rollcall.ErrEventsGone
+	if q.After == foreignPlace {
+		return rollcall.EventPart{}, rollcall.ErrEventsGone
 	}
-	from = max(from, w.trimmed)
-	return slices.Clone(w.events[from:min(len(w.events), from+limit)]), nil
+	from := place(q.After)
+	part := rollcall.EventPart{Next: q.After}
+	for _, f := range q.Reads() {
+		if w.trimmed[f] > from {
+			part.Gone = max(part.Gone, eventID(w.trimmed[f]))
+		}
+	}
+	for n := from + 1; n <= len(w.events) && len(part.Events) < q.Limit; n++ {
+		part.Next = eventID(n)
+		if e := w.events[n-1]; w.keeps(n) && slices.Contains(q.Reads(), e.Type.Family()) {
+			part.Events = append(part.Events, e)
+		}
+	}
+	return part, nil
 }
 
-func (w *world) Tail(ctx context.Context, after rollcall.EventID, limit int, v rollcall.Viewer) ([]rollcall.Event, error) {
+// keeps reports whether an event is still kept.
+func (w *world) keeps(n int) bool { return n > w.trimmed[w.events[n-1].Type.Family()] }
+
+func (w *world) Tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Event, error) {
 	for {
 		w.mu.Lock()
 		news := w.news
 		w.mu.Unlock()
-		if events, err := w.EventsAfter(ctx, after, limit, v); err != nil || len(events) > 0 {
-			return events, err
+		part, err := w.EventsAfter(ctx, q)
+		switch {
+		case err != nil || len(part.Events) > 0:
+			return part.Events, err
+		case part.Gone != "":
+			return nil, rollcall.ErrEventsGone
 		}
 		select {
 		case <-ctx.Done():
@@ -260,7 +299,7 @@ func (w *world) EventsByID(_ context.Context, ids []rollcall.EventID, v rollcall
 	defer w.mu.Unlock()
 	var out []rollcall.Event
 	for _, id := range ids {
-		if n := place(id); n > w.trimmed && n <= len(w.events) && (v == rollcall.ViewerAdmin || w.hidden == "" || w.events[n-1].User != w.hidden) {
+		if n := place(id); n > 0 && n <= len(w.events) && w.keeps(n) && (v == rollcall.ViewerAdmin || w.hidden == "" || w.events[n-1].User != w.hidden) {
 			out = append(out, w.events[n-1])
 		}
 	}

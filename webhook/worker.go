@@ -185,7 +185,7 @@ func (w *worker) restore(parked rollcall.WebhookMessage, known map[rollcall.Even
 		}
 	}
 	if found == 0 && len(parked.Events) > 0 {
-		w.lose(rollcall.WebhookTrimmed, w.d.src.Now())
+		w.loseParked(m, w.d.src.Now())
 		return
 	}
 	if m.ID == "" { // a batch that had not been sent

@@ -53,49 +53,83 @@ func (w *worker) read(ctx context.Context, now time.Time) {
 		if !w.state.Begun {
 			w.state.Position, w.state.Begun = w.hook.Load().After, true
 		}
-		events, err := w.page(ctx, w.state.Position)
+		part, err := w.page(ctx, w.state.Position)
 		switch {
 		case errors.Is(err, rollcall.ErrEventsGone):
-			w.skip(ctx, now)
-			return
-		case err != nil:
+			part, err = w.skip(ctx, now)
+		case err == nil && part.Gone != "":
+			err = w.passGap(ctx, &part, now)
+		}
+		if err != nil {
 			w.retryAt = now.Add(saveRetry)
 			return
-		case len(events) == 0:
+		}
+		if part.Next == w.state.Position {
 			w.more = false
 			return
 		}
-		for _, e := range events {
-			if w.room() == 0 {
-				break
-			}
-			w.state.Position = e.ID
-			if w.hook.Load().Shows(&e) {
-				w.park(e, "", now)
-			}
+		w.take(&part, now)
+	}
+}
+
+// take takes the events of a part into the queue, as far as there is room, and moves the
+// position behind them.
+func (w *worker) take(part *rollcall.EventPart, now time.Time) {
+	defer w.changed()
+	for _, e := range part.Events {
+		if w.room() == 0 {
+			return
 		}
-		w.changed()
+		w.state.Position = e.ID
+		if w.hook.Load().Shows(&e) {
+			w.park(e, "", now)
+		}
 	}
+	w.state.Position = part.Next
 }
 
-// page reads events.
-func (w *worker) page(ctx context.Context, after rollcall.EventID) ([]rollcall.Event, error) {
+// page reads events that the webhook may be for.
+func (w *worker) page(ctx context.Context, after rollcall.EventID) (rollcall.EventPart, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return w.d.src.EventsAfter(ctx, after, pageLen, w.hook.Load().Viewer())
+	hook := w.hook.Load()
+	return w.d.src.EventsAfter(ctx, rollcall.EventQuery{After: after, Limit: pageLen, Viewer: hook.Viewer(), Families: hook.Families()})
 }
 
-// skip goes on from now, as the log no longer has what follows the position.
-func (w *worker) skip(ctx context.Context, now time.Time) {
+// skip goes on from now, as the store does not know the position.
+func (w *worker) skip(ctx context.Context, now time.Time) (rollcall.EventPart, error) {
+	last, err := w.lastEvent(ctx)
+	if err == nil {
+		w.state.GapUntil = ""
+		w.lose(rollcall.WebhookTrimmed, now)
+	}
+	return rollcall.EventPart{Next: last}, err
+}
+
+// passGap has the receiver told that some of what follows the position is no longer kept.
+// While it reads what is kept, more may go before its turn comes. So what goes until
+// GapUntil, where the log ended when the gap was found, is all one gap, of which the
+// receiver is told once. A part with a gap is read up to there: whether something is
+// missing behind that place is for the next read to say.
+func (w *worker) passGap(ctx context.Context, part *rollcall.EventPart, now time.Time) error {
+	if w.state.GapUntil <= w.state.Position {
+		// This is asked after the read, so that all it has missed lies before the place.
+		last, err := w.lastEvent(ctx)
+		if err != nil {
+			return err
+		}
+		w.state.GapUntil = last
+		w.lose(rollcall.WebhookTrimmed, now)
+	}
+	part.Events = slices.DeleteFunc(part.Events, func(e rollcall.Event) bool { return e.ID > w.state.GapUntil })
+	part.Next = min(part.Next, w.state.GapUntil)
+	return nil
+}
+
+func (w *worker) lastEvent(ctx context.Context) (rollcall.EventID, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	last, err := w.d.src.LastEvent(ctx)
-	if err != nil {
-		w.retryAt = now.Add(saveRetry)
-		return
-	}
-	w.state.Position = last
-	w.lose(rollcall.WebhookTrimmed, now)
+	return w.d.src.LastEvent(ctx)
 }
 
 // lose has the receiver told that events are missing. One message is enough for all that
@@ -106,6 +140,27 @@ func (w *worker) lose(why rollcall.WebhookLoss, now time.Time) {
 		w.push(newReset(why, now))
 	}
 	w.changed()
+}
+
+// loseParked has the receiver told that events of a message are no longer kept, unless the
+// reset of a gap that they lie in has told so.
+func (w *worker) loseParked(m *message, now time.Time) {
+	newest := m.Events[len(m.Events)-1]
+	switch want := w.hook.Load().Replay; {
+	case m.Replay == "" && newest > w.state.GapUntil:
+		w.lose(rollcall.WebhookTrimmed, now)
+	case m.Replay != "" && want != nil && m.Replay == want.ID:
+		w.loseReplayed(newest, want, now)
+	}
+}
+
+// loseReplayed has the receiver told, once in a replay, that an event is no longer kept that
+// was when the replay began.
+func (w *worker) loseReplayed(gone rollcall.EventID, want *rollcall.WebhookReplay, now time.Time) {
+	if gone > w.state.ReplayGone {
+		w.state.ReplayGone = want.Until
+		w.lose(rollcall.WebhookTrimmed, now)
+	}
 }
 
 // park puts an event into the queue.
@@ -172,7 +227,7 @@ func (w *worker) replay(ctx context.Context, now time.Time) {
 		return
 	}
 	if w.state.Replay != want.ID {
-		w.state.Replay, w.state.ReplayPosition, w.state.ReplayDone = want.ID, "", want.Until == ""
+		w.state.Replay, w.state.ReplayPosition, w.state.ReplayDone, w.state.ReplayGone = want.ID, "", want.Until == "", ""
 		w.changed()
 	}
 	for range replayPages {
@@ -199,36 +254,37 @@ func (w *worker) replay(ctx context.Context, now time.Time) {
 	}
 }
 
-// replayPage reads a page of the log for a replay; false if it could not.
+// replayPage reads a page of the log for a replay; false if it could not. What is no longer
+// kept when its turn comes is passed over.
 func (w *worker) replayPage(ctx context.Context, want *rollcall.WebhookReplay, now time.Time) bool {
-	events, err := w.page(ctx, w.state.ReplayPosition)
-	if errors.Is(err, rollcall.ErrEventsGone) {
-		// It goes on at the oldest that is kept, but never back: if the log keeps old events
-		// of one family, all of that page may have been read before.
-		events, err = w.page(ctx, "")
-		events = slices.DeleteFunc(events, func(e rollcall.Event) bool { return e.ID <= w.state.ReplayPosition })
-		if err == nil && len(events) == 0 {
-			w.lose(rollcall.WebhookTrimmed, now)
-		}
+	before := w.state.ReplayPosition
+	part, err := w.page(ctx, before)
+	if errors.Is(err, rollcall.ErrEventsGone) { // of another store: there is nothing to replay
+		part, err = rollcall.EventPart{Next: want.Until}, nil
 	}
 	if err != nil {
 		w.retryAt = now.Add(saveRetry)
 		return false
 	}
-	w.state.ReplayDone = len(events) == 0
-	for _, e := range events {
+	if before == "" { // it begins with what is kept
+		w.state.ReplayGone = part.Gone
+	}
+	w.loseReplayed(part.Gone, want, now)
+	defer w.changed()
+	for _, e := range part.Events {
 		if w.room() == 0 {
-			break
+			return true
 		}
 		if e.ID > want.Until {
 			w.state.ReplayDone = true
-			break
+			return true
 		}
 		w.state.ReplayPosition = e.ID
 		if w.hook.Load().Shows(&e) && !e.At.Before(want.From) && e.At.Before(want.To) {
 			w.park(e, want.ID, now)
 		}
 	}
-	w.changed()
+	w.state.ReplayDone = part.Next == before || part.Next >= want.Until
+	w.state.ReplayPosition = part.Next
 	return true
 }

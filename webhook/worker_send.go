@@ -207,7 +207,7 @@ func (w *worker) settle(ctx context.Context, r result) {
 	m.sending = false
 	w.sending--
 	if r.missing {
-		w.lose(rollcall.WebhookTrimmed, now)
+		w.loseParked(m, now)
 	}
 	switch {
 	case r.unread != nil:

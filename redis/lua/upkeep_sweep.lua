@@ -123,10 +123,11 @@ end
 
 local keptSince = at - eventsAge
 
--- noteTrimmed notes that events up to a place are no longer kept, so that a reader who
--- has not read them is told.
-local function noteTrimmed(place)
-  if tonumber(place) > tonumber(call('HGET', part, 'trimmed') or 0) then call('HSET', part, 'trimmed', place) end
+-- noteTrimmed notes that events of a stream up to a place are no longer kept, so that a
+-- reader who has not read them is told.
+local function noteTrimmed(stream, place)
+  local field = 'trimmed' .. stream
+  if tonumber(place) > tonumber(call('HGET', part, field) or 0) then call('HSET', part, field, place) end
 end
 
 local function placeOf(entry) return tonumber(string.match(entry[1], '^%d+')) end
@@ -149,7 +150,7 @@ local function trim(stream)
     if n < excess then more = 1 end
     call('XTRIM', name, 'MAXLEN', num(eventsCount + excess - n))
     first = call('XRANGE', name, '-', '+', 'COUNT', 1)[1]
-    noteTrimmed(num(placeOf(first) - 1))
+    noteTrimmed(stream, num(placeOf(first) - 1))
   end
   if not isOld(first) then return end
   local last
@@ -159,26 +160,28 @@ local function trim(stream)
     if i == 2 * budget then more = 1 end
   end
   call('XTRIM', name, 'MINID', num(last + 1) .. '-0')
-  noteTrimmed(num(last))
+  noteTrimmed(stream, num(last))
   if call('XLEN', name) == 0 then call('DEL', name) end
 end
 
 -- trimRedacted does so with events from which an erasure removed the user.
 local function trimRedacted()
-  local function old(entry)
-    local _, _, t = struct.unpack('>BBI8', string.sub(entry, string.find(entry, ':', 1, true) + 1))
-    return t <= keptSince
+  local function read(entry)
+    local kind, _, t = struct.unpack('>BBI8', string.sub(entry, string.find(entry, ':', 1, true) + 1))
+    return kind, t <= keptSince
   end
   local first = call('ZRANGE', key('redacted'), 0, 0)[1]
-  if not first or not old(first) then return end
-  local last
+  if not first or not select(2, read(first)) then return end
+  local last, lastOf = nil, {}
   for i, entry in ipairs(call('ZRANGE', key('redacted'), 0, budget - 1)) do
-    if not old(entry) then break end
+    local kind, old = read(entry)
+    if not old then break end
     last = string.match(entry, '^%d+')
+    lastOf[streamOf(kind)] = last
     if i == budget then more = 1 end
   end
   call('ZREMRANGEBYSCORE', key('redacted'), '-inf', last)
-  noteTrimmed(last)
+  for stream, place in pairs(lastOf) do noteTrimmed(stream, place) end
 end
 
 -- trimVisits forgets old hours, and a name with its last hour.

@@ -1,5 +1,5 @@
--- Events of the streams log and pres, and who is invisible. Gives emit, invisible,
--- anyHidden, makeInvisible and makeVisible.
+-- Events of the streams log and pres, one for each family, and who is invisible. Gives
+-- emit, streamOf, invisible, anyHidden, makeInvisible and makeVisible.
 
 -- As enginekit names them.
 local SESSION_STARTED, SESSION_ENDED, USER_ONLINE, USER_OFFLINE = 0, 1, 2, 3
@@ -41,6 +41,11 @@ do
     local place = kind == SESSION_STARTED and 1 or places[cause]
     flow[place] = (flow[place] or 0) + 1
   end
+end
+
+-- streamOf is the stream that holds events of a type.
+local function streamOf(kind)
+  return (kind == USER_ONLINE or kind == USER_OFFLINE) and 'pres' or 'log'
 end
 
 -- emit appends an event. Its place is Redis's time in microseconds, made unique
