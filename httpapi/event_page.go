@@ -97,13 +97,21 @@ func (p *pager) now(ctx context.Context, reset bool) (eventPage, error) {
 // read reads the log from after on. end says that it came to its end.
 func (p *pager) read(ctx context.Context) (page eventPage, end bool, err error) {
 	page = eventPage{Items: []event{}, Next: p.after}
+	families, last := p.filter.Families(), rollcall.EventID("")
+	if len(families) < len(rollcall.EventFamilies()) {
+		// Events of the other family are not read: the place moves on over those before now.
+		if last, err = p.feed.roll.LastEvent(ctx); err != nil {
+			return page, false, err
+		}
+	}
 	for range pagesPerAnswer {
-		events, err := p.page(ctx, p.feed.roll, idOf(page.Next), rollcall.MaxLimit)
+		events, err := p.page(ctx, p.feed.roll, idOf(page.Next), rollcall.MaxLimit, families)
 		if errors.Is(err, rollcall.ErrEventsGone) {
 			page, err = p.now(ctx, true)
 			return page, true, err
 		}
 		if err != nil || len(events) == 0 {
+			page.Next = placeOf(max(idOf(page.Next), last))
 			return page, true, err
 		}
 		for i := range events {

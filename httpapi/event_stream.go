@@ -102,7 +102,7 @@ func (e *eventStream) leave() {
 func (e *eventStream) catchUp(ctx context.Context, after string) error {
 	at, upTo := idOf(after), rollcall.EventID("")
 	for {
-		events, err := e.page(ctx, e.feed.roll, at, catchUpPage)
+		events, err := e.page(ctx, e.feed.roll, at, catchUpPage, e.filter.Families())
 		if errors.Is(err, rollcall.ErrEventsGone) {
 			return e.startAnew()
 		}

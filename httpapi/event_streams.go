@@ -175,15 +175,15 @@ func (s *openStreams) lifeOf(ctx context.Context, c *caller) (life context.Conte
 	}
 }
 
-// page reads a page of the log, in its turn.
-func (s *openStreams) page(ctx context.Context, roll *rollcall.Roll, after rollcall.EventID, limit int) ([]rollcall.Event, error) {
+// page reads a page of some families of the log, in its turn.
+func (s *openStreams) page(ctx context.Context, roll *rollcall.Roll, after rollcall.EventID, limit int, families []rollcall.EventFamily) ([]rollcall.Event, error) {
 	select {
 	case s.pages <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	defer func() { <-s.pages }()
-	return roll.EventsAfter(ctx, after, limit)
+	return roll.EventsAfter(ctx, after, limit, families...)
 }
 
 // EndStreams ends all streams, lets no more begin, and returns when the last has
