@@ -50,7 +50,7 @@ class Live {
   private counts: Batch['counts'] = {};
   private total = 0;
   private reset = false;
-  private readers = new Set<(batch: Batch) => void>();
+  private readonly readers = new Set<(batch: Batch) => void>();
   private fails = 0;
   private open = false;
   private looking = false;
@@ -58,16 +58,20 @@ class Live {
   start() {
     if (this.open) return;
     this.open = true;
-    watch.failed = () => this.failed();
+    this.connect();
+  }
+
+  /** Learns from every request how the connection is. */
+  constructor() {
+    watch.failed = () => this.open && this.failed();
     const answered = watch.answered;
     watch.answered = (response) => {
       answered(response);
       if (response.status < 500) this.fails = 0;
-      if (this.state === 'away') this.back();
+      if (this.open && this.state === 'away') this.back();
     };
-    addEventListener('offline', () => this.failed(true));
+    addEventListener('offline', () => this.open && this.failed(true));
     addEventListener('online', () => this.connect());
-    this.connect();
   }
 
   stop() {

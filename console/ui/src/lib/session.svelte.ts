@@ -13,6 +13,8 @@ class Session {
   /** Why the sign-in view shows: the link failed, or the sign-in ended. */
   problem = $state.raw<Problem>();
   ended = $state(false);
+  /** A trusted proxy names somebody who may sign in. */
+  proxied = $state(false);
 
   /** Asks who is signed in, after trying the one-time link in the address. */
   async begin() {
@@ -32,7 +34,11 @@ class Session {
     } catch (error) {
       const problem = error as Problem;
       if (import.meta.env.DEV && problem.status === 404) this.who = developer();
-      else if (problem.status === 401 || problem.status === 404) this.who = null;
+      else if (problem.status === 401 || problem.status === 404) {
+        this.proxied = problem.field === 'proxy';
+        if (this.proxied && !this.problem) await this.signIn({ proxy: true });
+        else this.who = null;
+      }
       else {
         this.problem = problem;
         setTimeout(() => void this.begin(), 3000);
@@ -40,7 +46,7 @@ class Session {
     }
   }
 
-  async signIn(how: { link: string } | { key: string }) {
+  async signIn(how: { link: string } | { key: string } | { proxy: true }) {
     this.problem = undefined;
     try {
       this.who = (await call<ConsoleSession | undefined>('POST', path, { body: how })) ?? (await call<ConsoleSession>('GET', path));
@@ -61,6 +67,11 @@ class Session {
 
   may(role: Role) {
     return this.who ? ranks[this.who.role] >= ranks[role] : false;
+  }
+
+  /** Whether a program needs an API key here. */
+  get keyed() {
+    return this.who?.by !== 'off';
   }
 
   get timezone() {
@@ -88,10 +99,8 @@ function takeLink() {
 function developer(): ConsoleSession {
   return {
     role: 'admin',
-    key_id: '',
+    by: 'off',
     name: 'dev',
-    expires_at: '',
-    idle_expires_at: '',
     server: { engine: 'local', version: 'dev', timezone: 'UTC', window_seconds: 300 },
   };
 }

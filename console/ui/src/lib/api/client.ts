@@ -38,7 +38,7 @@ export class Problem extends Error {
 /** Told of every answer, so that the frame knows how the connection is. */
 export const watch: {
   answered: (response: Response) => void;
-  failed: () => void;
+  failed: () => unknown;
   signedOut: () => void;
 } = { answered() {}, failed() {}, signedOut() {} };
 
@@ -60,7 +60,11 @@ async function problemOf(response: Response) {
 
 async function send(method: string, path: string, ask: Ask) {
   const headers: Record<string, string> = { Accept: 'application/json', ...ask.headers };
-  if (method !== 'GET') headers['Content-Type'] = 'application/json';
+  if (method !== 'GET') {
+    // No page of another origin can set either: the server takes changes with them only.
+    headers['Content-Type'] = 'application/json';
+    headers['Rollcall-Console'] = '1';
+  }
   const limit = AbortSignal.timeout(patience);
   const init: RequestInit = {
     method,
@@ -95,6 +99,8 @@ export async function call<T>(method: string, path: string, ask: Ask = {}): Prom
 
 export const get = <T>(path: string, query: Params = {}, signal?: AbortSignal) => call<T>('GET', path, { query, ...(signal ? { signal } : {}) });
 export const post = <T>(path: string, body: unknown, query: Params = {}) => call<T>('POST', path, { body, query });
+/** For what takes no body. */
+export const poke = <T>(path: string) => call<T>('POST', path);
 export const put = <T>(path: string, body: unknown) => call<T>('PUT', path, { body });
 export const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, { body });
 export const del = <T>(path: string, query: Params = {}) => call<T>('DELETE', path, { query });

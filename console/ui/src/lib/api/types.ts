@@ -44,10 +44,12 @@ export interface Items<T> {
 
 export interface ConsoleSession {
   role: Role;
-  key_id: string;
+  /** How it was signed in; off: nobody has to. */
+  by?: 'link' | 'key' | 'proxy' | 'off';
+  key_id?: string;
   name: string;
-  expires_at: string;
-  idle_expires_at: string;
+  expires_at?: string;
+  idle_expires_at?: string;
   server: { engine: string; version: string; timezone: string; window_seconds: number };
 }
 
