@@ -59,7 +59,7 @@ export const sessionsWords = words(
       title: 'Session', user: 'User', name: 'Name', kind: 'Kind', app: 'App', device: 'Device', address: 'Address', agent: 'User agent', since: 'Logged in', seen: 'Last active', expires: 'Ends if idle', ends: 'Ends at the latest', attrs: 'Attributes', id: 'Id',
       gone: 'This session is not live any more.',
       goneHow: 'How it ended is told in the timeline of its user.',
-      online: 'online', offline: 'offline', others: (n: string) => `${n} live sessions of this user`, friends: (n: string) => `${n} friends`, streak: (n: string) => `streak ${n} d`,
+      online: 'online', offline: 'offline', friends: (n: string) => `${n} friends`, streak: (n: string) => `streak ${n} d`,
     },
     kicks: {
       title: (n: number): string => (n === 1 ? 'Kick a session' : 'Kick sessions'),
@@ -145,7 +145,7 @@ export const sessionsWords = words(
       title: '会话', user: '用户', name: '名称', kind: '类型', app: '应用', device: '设备', address: '地址', agent: 'User-Agent', since: '登录时间', seen: '最后活跃', expires: '闲置到期', ends: '最晚结束', attrs: '属性', id: '会话 ID',
       gone: '该会话已结束。',
       goneHow: '结束原因可在该用户的时间线中查看。',
-      online: '在线', offline: '离线', others: (n: string) => `该用户共 ${n} 个活动会话`, friends: (n: string) => `${n} 位好友`, streak: (n: string) => `连续 ${n} 天`,
+      online: '在线', offline: '离线', friends: (n: string) => `${n} 位好友`, streak: (n: string) => `连续 ${n} 天`,
     },
     kicks: {
       title: () => '踢下线',
