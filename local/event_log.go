@@ -115,9 +115,15 @@ func (l *eventLog) applied(first, record uint64) {
 	}
 }
 
-// abandon notes that the change whose events begin with first was not made. Its numbers
-// are not used again.
-func (l *eventLog) abandon(first uint64) { l.applied(first, abandoned) }
+// abandon notes that the change whose events begin with first was refused. Its numbers are
+// not used again. If the journal took it, under the record, and only the tables refused it,
+// the next opening carries it out: then it stays in flight, so that no reader passes its
+// events before that.
+func (l *eventLog) abandon(first, record uint64) {
+	if record == 0 {
+		l.applied(first, abandoned)
+	}
+}
 
 // synced notes that every record of the journal up to n is durable.
 func (l *eventLog) synced(n uint64) {

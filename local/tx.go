@@ -86,7 +86,7 @@ func (tx *tx) apply() error {
 		tx.ticket, err = tx.p.eng.store.apply(tx.batch)
 	}
 	if err != nil {
-		log.abandon(first)
+		log.abandon(first, tx.ticket.Number)
 		return tx.abort(err)
 	}
 
