@@ -141,17 +141,14 @@ func (e *Engine) endedSample(ctx context.Context, underWay uint32, counts *engin
 	if err != nil || underWay == 0 {
 		return nil, err
 	}
-	before, err := enginekit.DecodeFlow([]byte(stored[0]))
-	if err != nil {
-		return nil, nil
-	}
-	whole, err := enginekit.DecodeSample([]byte(stored[1]))
-	if err != nil || whole.Minute != underWay {
+	before, badFlow := enginekit.DecodeFlow([]byte(stored[0]))
+	whole, badMinute := enginekit.DecodeSample([]byte(stored[1]))
+	if badFlow != nil || badMinute != nil || whole.Minute != underWay {
 		return nil, nil
 	}
 	whole.Flow = counts.Since(&before)
-	hour, err := enginekit.DecodeSample([]byte(stored[2]))
-	if err != nil {
+	hour, badHour := enginekit.DecodeSample([]byte(stored[2]))
+	if badHour != nil {
 		hour = enginekit.Sample{}
 	}
 	hour.Merge(&whole)

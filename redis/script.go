@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 )
@@ -74,51 +75,64 @@ type scripts struct {
 
 // named lists the scripts by the names of their files.
 func (s *scripts) named() map[string]*script {
+	all := s.namedOfUsers()
+	maps.Copy(all, s.namedOfData())
+	return all
+}
+
+// namedOfUsers lists the scripts about users and their sessions.
+func (s *scripts) namedOfUsers() map[string]*script {
 	return map[string]*script{
-		"session_start":           &s.sessionStart,
-		"session_touch":           &s.sessionTouch,
-		"session_lookup":          &s.sessionLookup,
-		"session_change":          &s.sessionChange,
-		"session_leave":           &s.sessionLeave,
-		"session_end":             &s.sessionEnd,
-		"session_count":           &s.sessionCount,
-		"session_drain_cutoff":    &s.sessionDrainCutoff,
-		"session_expire":          &s.sessionExpire,
-		"session_of_user":         &s.sessionOfUser,
-		"presence_beat":           &s.presenceBeat,
-		"presence_count":          &s.presenceCount,
-		"presence_online":         &s.presenceOnline,
-		"presence_walk":           &s.presenceWalk,
-		"presence_hidden":         &s.presenceHidden,
-		"presence_status":         &s.presenceStatus,
-		"presence_clear":          &s.presenceClear,
-		"kind_use":                &s.kindUse,
-		"kind_add":                &s.kindAdd,
-		"visit_forget":            &s.visitForget,
-		"visit_add":               &s.visitAdd,
-		"visit_count":             &s.visitCount,
-		"visit_add_name":          &s.visitAddName,
-		"user_change":             &s.userChange,
-		"user_visibility":         &s.userVisibility,
-		"user_unban":              &s.userUnban,
-		"user_erase":              &s.userErase,
-		"user_note_erasure":       &s.userNoteErasure,
-		"user_free_numbers":       &s.userFreeNumbers,
-		"event_redact":            &s.eventRedact,
-		"event_settle":            &s.eventSettle,
-		"friend_list_namers":      &s.friendListNamers,
-		"friend_list":             &s.friendList,
-		"friend_note_change":      &s.friendNoteChange,
-		"friend_note_write":       &s.friendNoteWrite,
-		"friend_reverse_add":      &s.friendReverseAdd,
-		"friend_add":              &s.friendAdd,
-		"friend_stage":            &s.friendStage,
-		"friend_swap":             &s.friendSwap,
-		"friend_remove":           &s.friendRemove,
-		"friend_remove_all":       &s.friendRemoveAll,
-		"friend_find_leftover":    &s.friendFindLeftover,
-		"friend_reverse_remove":   &s.friendReverseRemove,
-		"friend_forget_leftover":  &s.friendForgetLeftover,
+		"session_start":          &s.sessionStart,
+		"session_touch":          &s.sessionTouch,
+		"session_lookup":         &s.sessionLookup,
+		"session_change":         &s.sessionChange,
+		"session_leave":          &s.sessionLeave,
+		"session_end":            &s.sessionEnd,
+		"session_count":          &s.sessionCount,
+		"session_drain_cutoff":   &s.sessionDrainCutoff,
+		"session_expire":         &s.sessionExpire,
+		"session_of_user":        &s.sessionOfUser,
+		"presence_beat":          &s.presenceBeat,
+		"presence_count":         &s.presenceCount,
+		"presence_online":        &s.presenceOnline,
+		"presence_walk":          &s.presenceWalk,
+		"presence_hidden":        &s.presenceHidden,
+		"presence_status":        &s.presenceStatus,
+		"presence_clear":         &s.presenceClear,
+		"kind_use":               &s.kindUse,
+		"kind_add":               &s.kindAdd,
+		"visit_forget":           &s.visitForget,
+		"visit_add":              &s.visitAdd,
+		"visit_count":            &s.visitCount,
+		"visit_add_name":         &s.visitAddName,
+		"user_change":            &s.userChange,
+		"user_visibility":        &s.userVisibility,
+		"user_unban":             &s.userUnban,
+		"user_erase":             &s.userErase,
+		"user_note_erasure":      &s.userNoteErasure,
+		"user_free_numbers":      &s.userFreeNumbers,
+		"event_redact":           &s.eventRedact,
+		"event_settle":           &s.eventSettle,
+		"friend_list_namers":     &s.friendListNamers,
+		"friend_list":            &s.friendList,
+		"friend_note_change":     &s.friendNoteChange,
+		"friend_note_write":      &s.friendNoteWrite,
+		"friend_reverse_add":     &s.friendReverseAdd,
+		"friend_add":             &s.friendAdd,
+		"friend_stage":           &s.friendStage,
+		"friend_swap":            &s.friendSwap,
+		"friend_remove":          &s.friendRemove,
+		"friend_remove_all":      &s.friendRemoveAll,
+		"friend_find_leftover":   &s.friendFindLeftover,
+		"friend_reverse_remove":  &s.friendReverseRemove,
+		"friend_forget_leftover": &s.friendForgetLeftover,
+	}
+}
+
+// namedOfData lists the scripts about all else.
+func (s *scripts) namedOfData() map[string]*script {
+	return map[string]*script{
 		"upkeep_resume_erasures":  &s.upkeepResumeErasures,
 		"upkeep_stamp":            &s.upkeepStamp,
 		"upkeep_sweep":            &s.upkeepSweep,
