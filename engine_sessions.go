@@ -62,4 +62,12 @@ type Sessions interface {
 	// the whole walk exactly once. Sorted by NewestSeen it is bounded by the
 	// instant it began and returns each at most once.
 	List(ctx context.Context, now time.Time, q SessionQuery) (Page[Session], error)
+
+	// SessionCounts counts the live sessions by the values of a field, most first, ties by
+	// value. Sessions without a value count under "". To the public those of invisible
+	// users do not count. Its cost grows with the values, not with the sessions: a
+	// partition looks at MaxCountedValues values. If there are more in one, the answer is
+	// Partial: the counts in it are exact, but a value may be missing, and sessions
+	// without a value count as Other.
+	SessionCounts(ctx context.Context, now time.Time, q SessionCountQuery) (SessionCounts, error)
 }

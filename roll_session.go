@@ -56,6 +56,17 @@ func (r *Roll) Sessions(ctx context.Context, q SessionQuery) (Page[Session], err
 	})
 }
 
+// SessionCounts counts the live sessions by app, device or kind.
+func (r *Roll) SessionCounts(ctx context.Context, q SessionCountQuery) (SessionCounts, error) {
+	return observe(r, "session_counts", func() (SessionCounts, error) {
+		if err := q.fill(); err != nil {
+			return SessionCounts{}, err
+		}
+		q.Viewer = r.viewer
+		return r.engine.SessionCounts(ctx, r.clock.Now(), q)
+	})
+}
+
 // binding identifies the query that a cursor belongs to.
 func (q SessionQuery) binding() (string, error) {
 	q.Page = PageRequest{}

@@ -155,7 +155,7 @@ func (s *script) list() step {
 func (s *script) presence() step {
 	users := []string{s.user(), s.user(), s.anyUser()}
 	window, p := one(s, 0, 0, time.Minute, time.Hour, -time.Second, 200*24*time.Hour), s.page()
-	switch s.rng.IntN(10) {
+	switch s.rng.IntN(11) {
 	case 0, 1:
 		return quiet("Beat", func(ctx context.Context, one *side) error { return one.Beat(ctx, users...) })
 	case 2:
@@ -179,6 +179,9 @@ func (s *script) presence() step {
 			at, ago, err := one.LastSeen(ctx, users[0])
 			return []any{at, ago}, err
 		}}
+	case 9:
+		q := rollcall.SessionCountQuery{By: one(s, rollcall.ByApp, rollcall.ByDevice, rollcall.ByKind, "ip"), Limit: one(s, 0, 1, 1001)}
+		return step{"SessionCounts", func(ctx context.Context, one *side) (any, error) { return one.SessionCounts(ctx, q) }}
 	case 8:
 		q := rollcall.SampleQuery{Step: one(s, "", rollcall.StepMinute, rollcall.StepHour, "5m"), From: one(s, time.Time{}, noon, noon.Add(-9*24*time.Hour))}
 		return step{"Samples", func(ctx context.Context, one *side) (any, error) { return one.Samples(ctx, q) }}

@@ -30,6 +30,7 @@ type service interface {
 	Status(context.Context, ...string) ([]rollcall.Status, error)
 	LastSeen(context.Context, string) (time.Time, time.Duration, error)
 	ClearPresence(context.Context, time.Duration) (int, error)
+	SessionCounts(context.Context, rollcall.SessionCountQuery) (rollcall.SessionCounts, error)
 	Samples(context.Context, rollcall.SampleQuery) ([]rollcall.Sample, error)
 
 	User(context.Context, string) (rollcall.UserSummary, error)

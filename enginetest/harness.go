@@ -75,6 +75,7 @@ func groups() []group {
 		{name: "webhooks", tests: webhookTests()},
 		{name: "samples", tests: sampleTests()},
 		{name: "console", tests: consoleTests(), long: longConsoleTests()},
+		{name: "counts", tests: sessionCountTests()},
 	}
 }
 

@@ -76,7 +76,7 @@ var (
 	mayFindNothing = []string{
 		"get-session", "update-session", "end-session", "rotate-session", "kick", "end-my-session", "get-ban", "lift-ban",
 		"remove-friend", "revoke-key", "list-archive-runs", "start-archive-run", "delete-kind", "delete-visit-name",
-		"get-webhook", "update-webhook", "delete-webhook", "test-webhook", "rotate-webhook", "replay-webhook", "list-deliveries",
+		"get-webhook", "update-webhook", "delete-webhook", "test-webhook", "rotate-webhook", "replay-webhook", "list-deliveries", "online-badge",
 	}
 	mayContradict  = []string{"login", "create-key", "start-archive-run", "delete-kind", "create-webhook", "update-webhook", "rotate-webhook", "replay-webhook"}
 	askNoEngine    = []string{"healthz", "openapi", "openapi-3-0", "docs", "llms"}

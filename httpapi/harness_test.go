@@ -69,7 +69,7 @@ func newSiteIn(t testing.TB, engine rollcall.Engine, zone *time.Location, change
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, roll.Close()) })
 
-	o := httpapi.Options{Metrics: metrics, Version: "test"}
+	o := httpapi.Options{Metrics: metrics, Version: "test", Badge: true}
 	for _, f := range change {
 		f(&o)
 	}

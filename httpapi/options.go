@@ -50,6 +50,9 @@ type Options struct {
 	ConsoleHeader     string
 	ConsoleHeaderRole rollcall.Role
 
+	// Badge shows everyone how many users are online, rounded: GET /v1/online/badge.
+	Badge bool
+
 	RateLimits RateLimits
 	Streams    StreamLimits
 

@@ -61,15 +61,16 @@ func (r Route) maxBody() int64 {
 // Routes returns the one table that says who may call what. A route that does
 // not stand in it is served to nobody.
 func Routes() []Route {
-	return slices.Concat(mainRoutes(), webhookRoutes())
+	return slices.Concat(mainRoutes(), serverRoutes(), webhookRoutes())
 }
 
-// mainRoutes are all but those of webhooks.
+// mainRoutes are those of users, sessions and days.
 func mainRoutes() []Route {
 	return []Route{
 		{Method: "POST", Path: "/v1/sessions", Needs: AccessWriter},
 		{Method: "GET", Path: "/v1/sessions", Needs: AccessReader},
 		{Method: "POST", Path: "/v1/sessions/query", Needs: AccessReader},
+		{Method: "GET", Path: "/v1/sessions/counts", Needs: AccessReader},
 		{Method: "GET", Path: "/v1/sessions/{id}", Needs: AccessReader},
 		{Method: "PATCH", Path: "/v1/sessions/{id}", Needs: AccessWriter},
 		{Method: "DELETE", Path: "/v1/sessions/{id}", Needs: AccessWriter},
@@ -92,6 +93,7 @@ func mainRoutes() []Route {
 		{Method: "GET", Path: "/v1/online", Needs: AccessReader},
 		{Method: "GET", Path: "/v1/online/count", Needs: AccessReader},
 		{Method: "GET", Path: "/v1/online/history", Needs: AccessReader},
+		{Method: "GET", Path: "/v1/online/badge", Needs: AccessPublic},
 		{Method: "POST", Path: "/v1/online/status", Needs: AccessReader, Batch: true},
 		{Method: "POST", Path: "/v1/online/clear", Needs: AccessAdmin},
 
@@ -125,7 +127,12 @@ func mainRoutes() []Route {
 		{Method: "DELETE", Path: "/v1/visits/names/{name}", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/kinds", Needs: AccessAdmin},
 		{Method: "DELETE", Path: "/v1/kinds/{kind}", Needs: AccessAdmin},
+	}
+}
 
+// serverRoutes are those of the server itself.
+func serverRoutes() []Route {
+	return []Route{
 		{Method: "GET", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/keys", Needs: AccessAdmin},
 		{Method: "DELETE", Path: "/v1/keys/{id}", Needs: AccessAdmin},

@@ -34,6 +34,7 @@ type Server struct {
 	security    *securityLog
 	faults      *faultLog
 	page        *metricsPage
+	badge       badge
 	streams     *openStreams
 
 	draining atomic.Bool
@@ -95,8 +96,10 @@ func (s *Server) registerAll() {
 	s.registerMe()
 	s.registerLiveFriends()
 	s.registerBeats()
+	s.registerSessionCounts()
 	s.registerPresence()
 	s.registerSamples()
+	s.registerBadge()
 	s.registerUsers()
 	s.registerBans()
 	s.registerFriends()

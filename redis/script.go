@@ -27,7 +27,7 @@ type script struct {
 
 // scripts has all of them, each put together from its parts and its file.
 type scripts struct {
-	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionLeave,
+	sessionStart, sessionTouch, sessionLookup, sessionChange, sessionEnd, sessionCount, sessionCounts, sessionLeave,
 	sessionDrainCutoff, sessionExpire, sessionOfUser script
 
 	presenceBeat, presenceCount, presenceOnline, presenceWalk, presenceHidden, presenceStatus,
@@ -90,6 +90,7 @@ func (s *scripts) namedOfUsers() map[string]*script {
 		"session_leave":          &s.sessionLeave,
 		"session_end":            &s.sessionEnd,
 		"session_count":          &s.sessionCount,
+		"session_counts":         &s.sessionCounts,
 		"session_drain_cutoff":   &s.sessionDrainCutoff,
 		"session_expire":         &s.sessionExpire,
 		"session_of_user":        &s.sessionOfUser,

@@ -195,7 +195,7 @@ func (r *configReader) eventsKeep() (time.Duration, int) {
 }
 
 func (r *configReader) http() httpapi.Options {
-	o := httpapi.Options{VerifyCookie: r.get("verify.cookie"), PresenceScript: r.get("presence.script"), CORSOrigins: list(r.get("cors_origins"))}
+	o := httpapi.Options{VerifyCookie: r.get("verify.cookie"), PresenceScript: r.get("presence.script"), Badge: r.oneOf("badge", "on", "off") == "on", CORSOrigins: list(r.get("cors_origins"))}
 	if r.oneOf("auth", "keys", "off") == "off" {
 		o.Auth = httpapi.AuthOff
 	}

@@ -39,6 +39,7 @@ type settings struct {
 	LeaveGrace   string `key:"presence.leave_grace" name:"presence-leave-grace" def:"10s" placeholder:"10s" help:"Wait before one who logged out is announced offline."`
 	Events       string `key:"presence.events" name:"presence-events" def:"on" placeholder:"on" help:"on or off: announce users online and offline."`
 	Script       string `key:"presence.script" name:"presence-script" placeholder:"/js/here.js" help:"A second path of /v1/presence.js, where visitors block that."`
+	Badge        string `key:"badge" def:"off" placeholder:"off" help:"on or off: show everyone how many are online, rounded, at /v1/online/badge."`
 	Policies     string `key:"policies" def:"[]" placeholder:"[]" help:"List of policies, as JSON (a YAML list in the file)."`
 	RestartGrace string `key:"restart_grace" name:"restart-grace" def:"60s" placeholder:"60s" help:"Put off deadlines that fell into an outage."`
 	VerifyCookie string `key:"verify.cookie" name:"verify-cookie" help:"Cookie that carries the session token."`

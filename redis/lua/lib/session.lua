@@ -106,12 +106,17 @@ local function liveReply(s)
 end
 
 -- indexSession adds a session to the orders by kind, app, device and address (ZADD), or
--- removes it from them (ZREM).
+-- removes it from them (ZREM), and counts those of each app and device.
 local function indexSession(s, command)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then
       local name = 'by:' .. field .. ':' .. value
-      if command == 'ZADD' then call('ZADD', key(name), s.login, s.id) else call('ZREM', key(name), s.id) end
+      local changed
+      if command == 'ZADD' then changed = call('ZADD', key(name), s.login, s.id) else changed = -call('ZREM', key(name), s.id) end
+      if changed ~= 0 and (field == 'app' or field == 'device') then
+        local left = call('ZADD', key('counts:' .. field), 'INCR', changed, value)
+        if tonumber(left) <= 0 then call('ZREM', key('counts:' .. field), value) end
+      end
     end
   end
 end
