@@ -43,6 +43,7 @@ type Engine interface {
 	Samples
 	Webhooks
 	Console
+	Audit
 	Admin
 
 	// Configure is called once, before any other method. The time zone is fixed
@@ -283,7 +284,7 @@ type Visits interface {
 //
 // What no [UserSnapshot] holds is not moved: API keys and webhooks, which [Admin] and
 // [Webhooks] list; passes to the console; events,
-// as a new store begins a new log; visits, whose sketches are of one engine's
+// as a new store begins a new log; the audit trail; visits, whose sketches are of one engine's
 // own hash; samples, as another store has its own; outages; and the keys of retried
 // logins.
 type Transfer interface {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -29,10 +30,16 @@ func (r *Roll) mark(ctx context.Context, marks []Mark, anyAge bool) (marked, alr
 		if err := r.validateMarks(marks, anyAge); err != nil {
 			return err
 		}
-		others, standing := r.splitStanding(ctx, marks)
-		marked, already, err = r.engine.Mark(ctx, r.clock.Now(), others)
-		already += standing
-		return err
+		set := func() error {
+			others, standing := r.splitStanding(ctx, marks)
+			marked, already, err = r.engine.Mark(ctx, r.clock.Now(), others)
+			already += standing
+			return err
+		}
+		if !anyAge {
+			return set()
+		}
+		return r.actErr(ctx, marksEntry(AuditMarksImported, marks), set)
 	})
 	return marked, already, err
 }
@@ -44,8 +51,16 @@ func (r *Roll) Unmark(ctx context.Context, anyAge bool, marks ...Mark) (int, err
 		if err := r.validateMarks(marks, anyAge); err != nil {
 			return 0, err
 		}
-		return r.unmark(ctx, marks)
+		if !anyAge {
+			return r.unmark(ctx, marks)
+		}
+		return act(ctx, r, marksEntry(AuditMarksRemoved, marks), func() (int, error) { return r.unmark(ctx, marks) }, nil)
 	})
+}
+
+// marksEntry is the entry of marks of any age.
+func marksEntry(action AuditAction, marks []Mark) NewAuditEntry {
+	return NewAuditEntry{Action: action, Detail: map[string]string{"marks": strconv.Itoa(len(marks))}}
 }
 
 func (r *Roll) validateMarks(marks []Mark, anyAge bool) error {

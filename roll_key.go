@@ -50,8 +50,25 @@ func (r *Roll) CreateKey(ctx context.Context, k NewKey) (APIKey, string, error) 
 			return old, text, nil
 		}
 	}
-	err := r.do("create_key", func() error { return r.engine.PutKey(ctx, key) })
+	err := r.do("create_key", func() error { return r.putKey(ctx, key) })
 	return key, text, err
+}
+
+// putKey stores a key that is new, or has become an administrator's.
+func (r *Roll) putKey(ctx context.Context, key APIKey) error {
+	n := NewAuditEntry{Action: AuditKeyCreated, Target: "key:" + key.ID, Detail: map[string]string{"role": string(key.Role)}}
+	if !key.ExpiresAt.IsZero() {
+		n.Detail["expires"] = key.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	if key.Configured {
+		n.Detail["from"] = "admin_key"
+	}
+	return r.actErr(ctx, n, func() error { return r.engine.PutKey(ctx, key) })
+}
+
+// revoking is the entry of a key that is about to be revoked.
+func revoking(id string) NewAuditEntry {
+	return NewAuditEntry{Action: AuditKeyRevoked, Target: "key:" + id}
 }
 
 // ConfigureAdminKey makes text, "rck_" and at least 32 more characters, the one
@@ -77,7 +94,7 @@ func (r *Roll) ConfigureAdminKey(ctx context.Context, text string) (APIKey, erro
 	// leaves both, and the next start removes the old one.
 	if !key.Configured || key.Role != RoleAdmin {
 		key.Configured, key.Role, key.ExpiresAt = true, RoleAdmin, time.Time{}
-		if err := r.do("create_key", func() error { return r.engine.PutKey(ctx, key) }); err != nil {
+		if err := r.do("create_key", func() error { return r.putKey(ctx, key) }); err != nil {
 			return APIKey{}, err
 		}
 	}
@@ -87,7 +104,9 @@ func (r *Roll) ConfigureAdminKey(ctx context.Context, text string) (APIKey, erro
 	}
 	for _, old := range all {
 		if old.Configured && !old.revoked() && old.Hash != hash {
-			if err := r.do("revoke_key", func() error { return r.engine.DeleteKey(ctx, old.ID) }); err != nil {
+			if err := r.do("revoke_key", func() error {
+				return r.actErr(ctx, revoking(old.ID), func() error { return r.engine.DeleteKey(ctx, old.ID) })
+			}); err != nil {
 				return APIKey{}, err
 			}
 		}
@@ -143,14 +162,16 @@ func (r *Roll) RevokeKey(ctx context.Context, id string) error {
 			return err
 		}
 		i := slices.IndexFunc(keys, func(k APIKey) bool { return k.ID == id })
-		switch {
-		case i < 0:
+		if i < 0 {
 			return NotFound("API key")
-		case !keys[i].Configured:
-			return r.engine.DeleteKey(ctx, id)
 		}
-		keys[i].RevokedAt = r.clock.Now()
-		return r.engine.PutKey(ctx, keys[i])
+		return r.actErr(ctx, revoking(id), func() error {
+			if !keys[i].Configured {
+				return r.engine.DeleteKey(ctx, id)
+			}
+			keys[i].RevokedAt = r.clock.Now()
+			return r.engine.PutKey(ctx, keys[i])
+		})
 	})
 }
 
@@ -172,7 +193,7 @@ func (r *Roll) ImportKey(ctx context.Context, key APIKey) (bool, error) {
 		case CodeOf(err) != CodeNotFound:
 			return false, err
 		}
-		err := r.engine.PutKey(ctx, key)
+		err := r.putKey(ctx, key)
 		return err == nil, err
 	})
 }

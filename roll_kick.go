@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"strconv"
 	"time"
 )
 
@@ -19,11 +20,32 @@ func (r *Roll) Kick(ctx context.Context, k Kick) (EndResult, error) {
 		if k.DryRun {
 			return r.countKick(ctx, k)
 		}
-		if k.Filter != nil || k.All {
-			return r.kickMatching(ctx, k)
+		switch {
+		case k.Filter != nil && k.Filter.Users != nil && len(k.Filter.Users) == 0:
+			return EndResult{}, nil // of nobody: nothing is asked for
+		case k.Filter != nil || k.All:
+			return act(ctx, r, k.audit(), func() (EndResult, error) { return r.kickMatching(ctx, k) }, func(res EndResult) map[string]string {
+				return map[string]string{"ended": strconv.Itoa(res.Ended)}
+			})
+		case k.Ban > 0:
+			return act(ctx, r, banning(k.User, k.Ban), func() (EndResult, error) { return r.kickOne(ctx, k) }, nil)
+		default:
+			return r.kickOne(ctx, k)
 		}
-		return r.kickOne(ctx, k)
 	})
+}
+
+// audit is the entry of a kick of many. Of what names users it has a count, or that it was
+// asked for.
+func (k *Kick) audit() NewAuditEntry {
+	n := NewAuditEntry{Action: AuditKicked, Detail: map[string]string{"all": "true"}}
+	if k.Filter != nil && !k.Filter.IsZero() {
+		n.Detail = k.Filter.audit()
+	}
+	if k.Ban > 0 {
+		n.Detail["ban"] = k.Ban.String()
+	}
+	return n
 }
 
 func (r *Roll) kickOne(ctx context.Context, k Kick) (EndResult, error) {

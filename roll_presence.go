@@ -3,6 +3,7 @@ package rollcall
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -159,7 +160,10 @@ func (r *Roll) ClearPresence(ctx context.Context, olderThan time.Duration) (int,
 		if olderThan < 0 || olderThan > maxPolicyDuration {
 			return 0, Invalid("older_than", "must be between 0 and 10 years, is %v", olderThan)
 		}
-		now := r.clock.Now()
-		return r.engine.Clear(ctx, now, now.Add(-olderThan))
+		n := NewAuditEntry{Action: AuditCleared, Detail: map[string]string{"older_than": olderThan.String()}}
+		return act(ctx, r, n, func() (int, error) {
+			now := r.clock.Now()
+			return r.engine.Clear(ctx, now, now.Add(-olderThan))
+		}, func(users int) map[string]string { return map[string]string{"users": strconv.Itoa(users)} })
 	})
 }

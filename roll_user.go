@@ -78,7 +78,8 @@ func (r *Roll) Erase(ctx context.Context, user string) error {
 		if err := validateUser("user", user); err != nil {
 			return err
 		}
-		return r.erase(ctx, user)
+		n := NewAuditEntry{Action: AuditUserErased, User: user, noSalt: true}
+		return r.actErr(ctx, n, func() error { return r.erase(ctx, user) })
 	})
 }
 
@@ -98,9 +99,16 @@ func (r *Roll) Ban(ctx context.Context, user string, d time.Duration, reason, ac
 		if err := validateText("actor", actor, MaxActorLen); err != nil {
 			return EndResult{}, err
 		}
-		now := r.clock.Now()
-		return r.engine.Ban(ctx, now, r.newBan(now, user, Kick{Ban: d, Reason: reason, Actor: actor}))
+		return act(ctx, r, banning(user, d), func() (EndResult, error) {
+			now := r.clock.Now()
+			return r.engine.Ban(ctx, now, r.newBan(now, user, Kick{Ban: d, Reason: reason, Actor: actor}))
+		}, nil)
 	})
+}
+
+// banning is the entry of a user who is about to be banned.
+func banning(user string, d time.Duration) NewAuditEntry {
+	return NewAuditEntry{Action: AuditBanSet, User: user, Detail: map[string]string{"for": d.String()}}
 }
 
 // Unban lifts a ban; CodeNotFound if there is none.
@@ -109,11 +117,13 @@ func (r *Roll) Unban(ctx context.Context, user string) error {
 		if err := validateUser("user", user); err != nil {
 			return err
 		}
-		ok, err := r.engine.Unban(ctx, r.clock.Now(), user, r.banKey(user))
-		if err == nil && !ok {
-			return NotFound("ban")
-		}
-		return err
+		return r.actErr(ctx, NewAuditEntry{Action: AuditBanLifted, User: user, noSalt: true}, func() error {
+			ok, err := r.engine.Unban(ctx, r.clock.Now(), user, r.banKey(user))
+			if err == nil && !ok {
+				return NotFound("ban")
+			}
+			return err
+		})
 	})
 }
 
@@ -158,6 +168,7 @@ func (r *Roll) DeleteKind(ctx context.Context, kind string) error {
 		if err := validateKind("kind", kind); err != nil {
 			return err
 		}
-		return r.engine.DeleteKind(ctx, kind)
+		n := NewAuditEntry{Action: AuditKindRemoved, Target: "kind:" + kind}
+		return r.actErr(ctx, n, func() error { return r.engine.DeleteKind(ctx, kind) })
 	})
 }

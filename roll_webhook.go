@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -46,7 +47,8 @@ func (r *Roll) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, string
 		if w.After, err = r.engine.LastEvent(ctx); err != nil {
 			return w, err
 		}
-		return r.engine.PutWebhook(ctx, w)
+		entry := webhookEntry(AuditWebhookCreated, w.ID, &w)
+		return act(ctx, r, entry, func() (Webhook, error) { return r.engine.PutWebhook(ctx, w) }, nil)
 	})
 	if err != nil {
 		return Webhook{}, "", err
@@ -89,6 +91,24 @@ func (r *Roll) UpdateWebhook(ctx context.Context, id string, p WebhookPatch) (We
 	})
 }
 
+// webhookEntry is the entry of a webhook that is about to be made, changed (with the command
+// that does so) or removed. Of its URL, which may hold a secret, it has scheme and host only.
+func webhookEntry(action AuditAction, id string, w *Webhook, command ...string) NewAuditEntry {
+	n := NewAuditEntry{Action: action, Target: "webhook:" + id, Detail: map[string]string{}}
+	if w != nil {
+		if u, err := url.Parse(w.URL); err == nil {
+			n.Detail["to"] = u.Scheme + "://" + u.Host
+		}
+		if !w.Enabled() {
+			n.Detail["disabled"] = string(w.Disabled)
+		}
+	}
+	if len(command) > 0 {
+		n.Detail["by"] = command[0]
+	}
+	return n
+}
+
 func assign[T any](field, value *T) {
 	if value != nil {
 		*field = *value
@@ -97,7 +117,9 @@ func assign[T any](field, value *T) {
 
 // DeleteWebhook removes a webhook; CodeNotFound. A request under way may still arrive.
 func (r *Roll) DeleteWebhook(ctx context.Context, id string) error {
-	return r.do("delete_webhook", func() error { return r.engine.DeleteWebhook(ctx, id) })
+	return r.do("delete_webhook", func() error {
+		return r.actErr(ctx, webhookEntry(AuditWebhookRemoved, id, nil), func() error { return r.engine.DeleteWebhook(ctx, id) })
+	})
 }
 
 // deleteWebhooksOf removes the webhooks for the events of one user, as their filters name the
@@ -242,7 +264,7 @@ func (r *Roll) changeWebhook(ctx context.Context, command, id string, change fun
 			if err := change(&w); err != nil {
 				return Webhook{}, err
 			}
-			out, err := r.engine.PutWebhook(ctx, w)
+			out, err := act(ctx, r, webhookEntry(AuditWebhookChanged, id, &w, command), func() (Webhook, error) { return r.engine.PutWebhook(ctx, w) }, nil)
 			if err == nil || !errors.Is(err, ErrConflict) || attempt == changeAttempts {
 				return out, err
 			}

@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"net/netip"
+	"strconv"
 	"time"
 )
 
@@ -30,6 +31,34 @@ type SessionFilter struct {
 	LoginAfter  time.Time         // login_at at or after
 	LoginBefore time.Time         // login_at before
 	SeenWithin  time.Duration     // seen_at at or after now − this
+}
+
+// audit says which conditions the filter has, for the audit trail: with their values, but
+// for those that name users.
+func (f *SessionFilter) audit() map[string]string {
+	out := map[string]string{"kind": f.Kind, "app": f.App, "device": f.Device}
+	if f.Users != nil {
+		out["users"] = strconv.Itoa(len(f.Users))
+	}
+	if f.IP.IsValid() {
+		out["ip"] = "set"
+	}
+	if f.Name != "" {
+		out["name"] = "set"
+	}
+	if len(f.Attrs) > 0 {
+		out["attrs"] = strconv.Itoa(len(f.Attrs))
+	}
+	if !f.LoginAfter.IsZero() {
+		out["login_after"] = f.LoginAfter.UTC().Format(time.RFC3339)
+	}
+	if !f.LoginBefore.IsZero() {
+		out["login_before"] = f.LoginBefore.UTC().Format(time.RFC3339)
+	}
+	if f.SeenWithin > 0 {
+		out["seen_within"] = f.SeenWithin.String()
+	}
+	return out
 }
 
 // IsZero reports whether the filter keeps every session.

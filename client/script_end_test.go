@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -71,6 +72,17 @@ func (s *script) edges() []step {
 		quiet("Erase", func(ctx context.Context, one *side) error { return one.Erase(ctx, "new") }),
 		quiet("DeleteKind", func(ctx context.Context, one *side) error { return one.DeleteKind(ctx, "shortlived") }),
 		quiet("DeleteKind", func(ctx context.Context, one *side) error { return one.DeleteKind(ctx, "") }),
+		{"AuditTrail", func(ctx context.Context, one *side) (any, error) {
+			found, err := one.AuditTrail(ctx, rollcall.AuditQuery{Limit: 1000})
+			return audited(found.Items), err
+		}},
+		{"AuditTrail", func(ctx context.Context, one *side) (any, error) {
+			found, err := one.AuditTrail(ctx, rollcall.AuditQuery{User: "ann", Limit: 1})
+			return audited(found.Items), err
+		}},
+		{"AuditTrail", func(ctx context.Context, one *side) (any, error) {
+			return one.AuditTrail(ctx, rollcall.AuditQuery{Limit: 1001})
+		}},
 		{"Stats", func(ctx context.Context, one *side) (any, error) {
 			st, err := one.Stats(ctx)
 			st.OtherVisits, st.DiskBytes, st.Memory = 0, 0, nil // of these two, the moment decides
@@ -84,6 +96,17 @@ func (s *script) edges() []step {
 		}
 		return one.Close()
 	}))
+}
+
+// audited is what the trails of both sides have alike: targets and some details hold ids
+// that are random.
+func audited(entries []rollcall.AuditEntry) []string {
+	var out []string
+	for _, e := range entries {
+		thing, _, _ := strings.Cut(e.Target, ":")
+		out = append(out, fmt.Sprint(e.Seq, " ", e.At, " ", e.Action, " ", thing, " ", e.Detail))
+	}
+	return out
 }
 
 func (s *script) keySteps() []step {

@@ -76,6 +76,7 @@ func groups() []group {
 		{name: "samples", tests: sampleTests()},
 		{name: "console", tests: consoleTests(), long: longConsoleTests()},
 		{name: "counts", tests: sessionCountTests()},
+		{name: "audit", tests: auditTests()},
 	}
 }
 

@@ -60,6 +60,9 @@ func (s *Server) startArchiveRun(ctx context.Context, _ *struct{}) (ArchiveRunRe
 	if s.opts.Archive == nil {
 		return ArchiveRunRecord{}, errNoArchive()
 	}
+	if err := s.roll.Audit(ctx, rollcall.NewAuditEntry{Action: rollcall.AuditArchiveRun}); err != nil {
+		return ArchiveRunRecord{}, err
+	}
 	run, err := s.opts.Archive.Start(ctx)
 	return archiveRunOf(run), err
 }

@@ -38,7 +38,7 @@ var valueExamples = map[string]any{
 	"id": "01J1ZK5V7Q8R9S0T1V2W3X4Y5Z", "sessions": "01J1ZK5V7Q8R9S0T1V2W3X4Y5Z",
 	"user": "alice", "name": "Alice", "kind": "user", "app": "shop", "device": "ios", "ip": "203.0.113.7",
 	"user_agent": "Shop/1.2", "attrs": "gold", "cause": "replaced", "role": "writer", "items": "alice",
-	"token": "rct_…", "key": "rck_…", "beat_key": strings.Repeat("0f", 32), "runner": "server-1", "version": "1.0.0",
+	"action": "user.erased", "actor": "key:0123456789abcdef", "hash": strings.Repeat("0f", 32), "token": "rct_…", "key": "rck_…", "beat_key": strings.Repeat("0f", 32), "runner": "server-1", "version": "1.0.0",
 	"url": "https://example.com/hooks/rollcall", "secret": "whsec_…", "message": "000000010000000000000007", "result": "delivered",
 	"timezone": "UTC", "engine": "local", "period": "week", "cohort": "first", "measure": "on", "by": "day", "step": "1m", "status": "ok",
 }

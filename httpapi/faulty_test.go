@@ -36,6 +36,19 @@ func (f *faulty) PutKey(_ context.Context, key rollcall.APIKey) error {
 	return nil
 }
 
+func (f *faulty) AppendAudit(_ context.Context, _ time.Time, e rollcall.AuditEntry) (rollcall.AuditEntry, error) {
+	e.Seq = 1
+	return e, nil
+}
+
+func (f *faulty) AuditEntries(context.Context, uint64, int) ([]rollcall.AuditEntry, error) {
+	return nil, f.err
+}
+
+func (f *faulty) AuditSalt(context.Context, string, bool) (rollcall.AuditSalt, bool, error) {
+	return rollcall.AuditSalt{}, true, nil
+}
+
 func (f *faulty) Key(_ context.Context, hash rollcall.KeyHash) (rollcall.APIKey, error) {
 	key, ok := f.keys[hash]
 	if !ok {

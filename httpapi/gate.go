@@ -74,6 +74,9 @@ func (s *Server) guard(g *gate, next http.HandlerFunc) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
+		if g.Needs == AccessAdmin || g.AdminWhen != "" { // what the audit trail is kept of
+			r = r.WithContext(rollcall.WithActor(r.Context(), c.auditor()))
+		}
 		next(w, r)
 	}
 }

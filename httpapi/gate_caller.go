@@ -74,6 +74,14 @@ func (c *caller) actorID() string {
 	}
 }
 
+// auditor names the caller in the audit trail.
+func (c *caller) auditor() string {
+	if c.key.ID != "" {
+		return "key:" + c.key.ID
+	}
+	return "local"
+}
+
 // streams reports whether the body is a text of any length instead of JSON.
 func streams(r *http.Request) bool {
 	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))

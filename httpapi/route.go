@@ -142,6 +142,7 @@ func serverRoutes() []Route {
 		{Method: "POST", Path: "/v1/console/links", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/archive/runs", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/audit", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/stats", Needs: AccessReader},
 
 		{Method: "GET", Path: "/healthz", Needs: AccessPublic},

@@ -115,6 +115,7 @@ func (s *Server) registerAll() {
 	s.registerConsole()
 	s.registerWebhooks()
 	s.registerArchive()
+	s.registerAudit()
 	s.registerStats()
 	s.registerHealth()
 	s.registerMetrics()

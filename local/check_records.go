@@ -280,6 +280,7 @@ func (c *checker) admin() {
 			c.fault(k, "a pass to the console cannot be read: %v", err)
 		}
 	})
+	c.audit()
 	c.table(tabErasure, func(k, v []byte) {
 		x, err := decodeErasure(k, v)
 		if err != nil || rollcall.CheckUser(x.user) != nil || rollcall.HashUser(x.user)&uint64(c.parts-1) != uint64(k[1]) {
@@ -306,6 +307,22 @@ func (c *checker) webhooks() {
 		}
 		if !known[string(k[1:])] {
 			c.derived(k, removing(k), "is the state of no webhook")
+		}
+	})
+}
+
+// audit checks that the entries of the audit trail and the salts of users can be read.
+// Whether the entries are those that were written is for rollcall audit verify: no repair
+// could mend the chain.
+func (c *checker) audit() {
+	c.table(tabAudit, func(k, v []byte) {
+		if _, err := decodeAudit(k, v); err != nil {
+			c.fault(k, "an entry of the audit trail cannot be read: %v", cmp.Or(errors.Unwrap(err), err))
+		}
+	})
+	c.table(tabAuditSalt, func(k, v []byte) {
+		if rollcall.CheckUser(string(k[1:])) != nil || len(v) != len(rollcall.AuditSalt{}) {
+			c.fault(k, "the salt of a user cannot be read")
 		}
 	})
 }

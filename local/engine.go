@@ -30,6 +30,7 @@ type Engine struct {
 	keys         keyTable
 	webhooks     webhookTable
 	passes       passTable
+	audit        auditTrail
 	visits       visits
 	samples      sampler
 	retries      retryLocks // taken before the lock of a partition
@@ -56,7 +57,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 10
+const format = 12
 
 // The names of the meta table.
 const (

@@ -195,6 +195,10 @@ func adviceOn(table byte) string {
 		return "Who was signed in to the console signs in again."
 	case tabWebhook:
 		return "Webhooks may be lost: make them anew (rollcall webhooks list)."
+	case tabAudit:
+		return "Entries of the audit trail may be lost: rollcall audit verify names the first that is missing."
+	case tabAuditSalt:
+		return "Of users whose salt is lost, older entries of the audit trail are found no more by their id."
 	case tabHookState:
 		return "Webhooks whose state is lost begin anew where they were made: receivers get events again, or a reset."
 	case tabBlock, tabID:

@@ -49,6 +49,8 @@ const (
 	tabHookState   = 'k' // webhook id → how far it has been served
 	tabSample      = 'z' // 0 for minutes or 1 for hours, minute since 1970 → sample
 	tabPass        = 'P' // hash of its text → pass to the console
+	tabAudit       = 't' // sequence → entry of the audit trail
+	tabAuditSalt   = 'Z' // user id → salt of the user's pseudonym in it
 )
 
 type key []byte

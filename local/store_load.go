@@ -77,7 +77,7 @@ func (e *Engine) loadShared() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(e.loadWebhooks(), e.loadPasses()); err != nil {
+	if err := errors.Join(e.loadWebhooks(), e.loadPasses(), e.loadAudit()); err != nil {
 		return err
 	}
 	err = e.store.scan(uninterrupted(), newKey(tabKind, 1), func(k, v []byte) error {

@@ -302,7 +302,7 @@ func (p *partition) erase(tx *tx, now int64, user string, k rollcall.BanKey) (er
 	tx.events = append(tx.events, event{Event: rollcall.Event{Type: rollcall.UserErased, At: enginekit.TimeOf(now)}})
 	begun := x
 	begun.lastEvent = stillThere
-	err = cmp.Or(err, tx.batch.Delete(begun.key(), nil), tx.batch.Set(x.key(), x.encode(), nil))
+	err = cmp.Or(err, tx.batch.Delete(begun.key(), nil), tx.batch.Set(x.key(), x.encode(), nil), tx.batch.Delete(auditSaltKey(user), nil))
 	if err == nil {
 		err = tx.apply()
 	}

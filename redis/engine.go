@@ -41,6 +41,7 @@ type Engine struct {
 	coldMonths *coldcache.Months // what was read back from the archive
 	snapshot   monthSnapshot
 	unfinished unfinishedErasures
+	audit      auditTrail
 	news       news
 
 	settings           rollcall.Settings
@@ -64,7 +65,7 @@ type Engine struct {
 var _ rollcall.Engine = (*Engine)(nil)
 
 // format is the version of the layout of keys and records.
-const format = 10
+const format = 12
 
 // Open connects to Redis and prepares it: it gives the servers the scripts,
 // notes the layout of the data if there is none yet, and refuses one that is
@@ -81,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1), news: news{asking: make(chan struct{}, 1)}}
+	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1), news: news{asking: make(chan struct{}, 1)}, audit: auditTrail{turn: make(chan struct{}, 1)}}
 	e.attendanceFigures.Days = engineDays{e}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err

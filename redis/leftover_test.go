@@ -19,7 +19,7 @@ import (
 func fixed(keys []string) (rest []string) {
 	for _, k := range keys {
 		name := strings.TrimPrefix(k, "rc:")
-		if name != "meta" && name != "kinds" && name != "keys" && name != "hooks" && name != "samples" && name != "passes" && !strings.HasSuffix(name, "}:part") {
+		if name != "meta" && name != "kinds" && name != "keys" && name != "hooks" && name != "samples" && name != "passes" && name != "audit" && !strings.HasSuffix(name, "}:part") {
 			rest = append(rest, k)
 		}
 	}

@@ -62,6 +62,8 @@ type scripts struct {
 
 	consolePut, consoleExtend, consoleTake script
 
+	auditAppend script
+
 	webhookPut, webhookList, webhookLease, webhookSave script
 
 	retryClaim, retryRelease script
@@ -163,6 +165,7 @@ func (s *scripts) namedOfData() map[string]*script {
 		"console_put":             &s.consolePut,
 		"console_extend":          &s.consoleExtend,
 		"console_take":            &s.consoleTake,
+		"audit_append":            &s.auditAppend,
 		"webhook_put":             &s.webhookPut,
 		"webhook_list":            &s.webhookList,
 		"webhook_lease":           &s.webhookLease,

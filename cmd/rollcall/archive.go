@@ -94,7 +94,7 @@ func (c *archiveRunCmd) Run(a *app) error {
 
 // archiveOnce does a run on the data directory.
 func (c *config) archiveOnce(a *app) (run runRecord, err error) {
-	err = c.withArchive(a, func(s *archiveService) error {
+	err = c.withArchive(a, "run", func(s *archiveService) error {
 		ctx, stop := interruptible(a.ctx)
 		defer stop()
 		r, err := s.runner.Run(ctx)
@@ -104,8 +104,8 @@ func (c *config) archiveOnce(a *app) (run runRecord, err error) {
 	return run, err
 }
 
-// withArchive opens engine and archive for one command.
-func (c *config) withArchive(a *app, do func(*archiveService) error) error {
+// withArchive opens engine and archive for one command; what is its name for the audit trail.
+func (c *config) withArchive(a *app, what string, do func(*archiveService) error) error {
 	if c.archive == nil {
 		return c.noArchive
 	}
@@ -125,7 +125,11 @@ func (c *config) withArchive(a *app, do func(*archiveService) error) error {
 	if err != nil {
 		return errors.Join(err, engine.Close(), s.close())
 	}
-	return errors.Join(do(s), roll.Close(), engine.Close(), s.close())
+	err = roll.Audit(a.ctx, rollcall.NewAuditEntry{Action: rollcall.AuditArchiveRun, Detail: map[string]string{"what": what}})
+	if err == nil {
+		err = do(s)
+	}
+	return errors.Join(err, roll.Close(), engine.Close(), s.close())
 }
 
 // ask lets the running server do a run and waits for it.
@@ -280,7 +284,7 @@ func (c *archiveRestoreCmd) Run(a *app) error {
 		return usageError{errors.New("--from must not be after --to")}
 	}
 	var done archive.Restored
-	err = conf.withArchive(a, func(s *archiveService) error {
+	err = conf.withArchive(a, "restore", func(s *archiveService) error {
 		ctx, stop := interruptible(a.ctx)
 		defer stop()
 		var err error

@@ -22,6 +22,7 @@ import (
 
 // config is the configuration, read and checked.
 type config struct {
+	values   values // all settings as they were given
 	listen   string
 	udp      string // "" for none
 	webhooks webhook.Allow
@@ -92,7 +93,7 @@ func (c *config) doubts(environ []string) []string {
 
 func (r *configReader) read() *config {
 	c := &config{
-		listen: r.get("listen"), tlsCert: r.get("tls.cert"), tlsKey: r.get("tls.key"), dataDir: r.get("data_dir"),
+		values: r.values, listen: r.get("listen"), tlsCert: r.get("tls.cert"), tlsKey: r.get("tls.key"), dataDir: r.get("data_dir"),
 		adminKey: r.get("admin_key"), logFormat: r.oneOf("log.format", "", "text", "json"),
 	}
 	if r.oneOf("engine", "local", "redis") == "redis" {

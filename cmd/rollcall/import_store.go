@@ -107,6 +107,9 @@ func (c *importStoreCmd) enter(a *app, in *transfer.Stream, r *rollcall.Roll, su
 	defer stop()
 	shown := newProgress(a)
 	defer shown.finish()
+	if err := r.Audit(ctx, rollcall.NewAuditEntry{Action: rollcall.AuditStoreImported}); err != nil {
+		return err
+	}
 	var err error
 	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Progress: shown.users})
 	return err

@@ -10,6 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"github.com/rollcall/rollcall"
 )
 
 // The exit statuses of every verb.
@@ -58,6 +60,7 @@ type commands struct {
 	Visits     visitsCmd     `cmd:"" group:"client" help:"Estimates of different visitors."`
 	Events     eventsCmd     `cmd:"" group:"client" help:"What happened, and what happens."`
 	Keys       keysCmd       `cmd:"" group:"client" help:"API keys of a server."`
+	Audit      auditCmd      `cmd:"" group:"client" help:"What administrators did, and whether the trail is whole."`
 	Webhooks   webhooksCmd   `cmd:"" group:"client" help:"Addresses that events are posted to."`
 	Console    consoleCmd    `cmd:"" group:"client" help:"Links that sign in to the console."`
 	Top        topCmd        `cmd:"" group:"client" help:"Watch a server live."`
@@ -95,6 +98,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // run runs one command line and returns the exit status.
 func run(a *app, args []string) int {
+	a.ctx = rollcall.WithActor(a.ctx, "command line")
 	var c commands
 	exited := -1
 	parser, err := kong.New(&c,

@@ -71,7 +71,7 @@ func (c *serveCmd) Run(a *app) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
-	s := &server{app: a.with(ctx), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup}
+	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup}
 	for _, note := range conf.doubts(a.environ) {
 		s.log.Warn(note)
 	}
@@ -179,6 +179,7 @@ func (s *server) serve(listener net.Listener) error {
 	s.http = newHTTPServer(logged(s.api, s.log), s.log, limited)
 	s.http.RegisterOnShutdown(s.api.EndStreams)
 	s.logConfiguration(limited.limit)
+	s.auditConfiguration()
 	listener = limited
 	base := "http://" + reachable(listener.Addr())
 	if s.cert != nil {
@@ -270,6 +271,11 @@ func (s *server) reload() {
 		s.log.Error("the policies stay as they were: the configuration has faults", "error", err)
 		return
 	}
+	if err := s.auditReload(conf); err != nil {
+		s.log.Error("the policies stay as they were: the audit trail cannot be written", "error", err)
+		return
+	}
+	s.config.values = conf.values
 	s.roll.SetPolicies(conf.roll.Policies)
 	s.log.Info("policies reloaded: they apply from the next login or touch")
 }

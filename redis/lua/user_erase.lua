@@ -48,7 +48,7 @@ call('ZREM', key('seen'), user)
 makeVisible(user)
 call('ZREM', key('visibility'), user)
 countKind(call('HGET', key('user:' .. user), 'kind'), -1)
-call('DEL', key('user:' .. user), key('importing:' .. user))
+call('DEL', key('user:' .. user), key('importing:' .. user), key('salt:' .. user))
 
 -- Their number: what bears it follows step by step, see days.lua.
 local n = call('HGET', key('num'), user)
