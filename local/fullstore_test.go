@@ -166,6 +166,12 @@ func (s *fullStore) leaveForArchive() {
 	s.days[fullUser(1)] = append(s.days[fullUser(1)], day)
 }
 
+// audit writes an entry about a user to the audit trail.
+func (s *fullStore) audit() {
+	ctx := rollcall.WithActor(s.t.Context(), "key:1")
+	require.NoError(s.t, s.roll.Audit(ctx, rollcall.NewAuditEntry{Action: rollcall.AuditBanSet, User: "audited"}))
+}
+
 // webhook makes a webhook that has been served.
 func (s *fullStore) webhook() {
 	ctx, r := s.t.Context(), require.New(s.t)
@@ -197,6 +203,7 @@ func (s *fullStore) others(users int) {
 		}
 	}
 	s.webhook()
+	s.audit()
 	// Last-seen times that are forgotten.
 	gone := s.login("forgotten", "")
 	s.kick(gone, "forgotten")

@@ -5,7 +5,7 @@
 -- costs    O(1)
 
 local trail = KEYS[1] -- rc:audit
-local seq, before = tonumber(ARGV[1]), ARGV[2] -- of the entry; the hash that it follows
+local seq, before = ARGV[1], ARGV[2] -- of the entry; the hash that it follows
 local record, hash = ARGV[3], ARGV[4]
 local request = ARGV[5] -- names this request, whenever it comes
 
@@ -19,6 +19,6 @@ local last, lastHash = 0, ''
 if newest[1] then
   last, lastHash = tonumber(string.match(newest[1][1], '^%d+')), newest[1][2][4]
 end
-if seq ~= last + 1 or before ~= lastHash then return {string.format('%.0f', last), lastHash} end
-redis.call('XADD', trail, ARGV[1] .. '-0', 'e', record, 'h', hash, 'q', request)
+if tonumber(seq) ~= last + 1 or before ~= lastHash then return {string.format('%.0f', last), lastHash} end
+redis.call('XADD', trail, seq .. '-0', 'e', record, 'h', hash, 'q', request)
 return {}
