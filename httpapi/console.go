@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -118,16 +119,22 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.console, c.key, c.role = &session, session.Key, session.Role
-	s.signedIn(ctx, &session)
+	if err := s.signedIn(ctx, &session); err != nil {
+		s.fail(w, r, errors.Join(err, s.roll.SignOut(ctx, text)))
+		return
+	}
 	cookie.Value, cookie.MaxAge = text, int(session.EndsAt.Sub(s.roll.Now())/time.Second)
 	http.SetCookie(w, cookie)
 	s.replySession(w, r, &session)
 }
 
 // signedIn is the one place where a sign-in that succeeded is known.
-func (s *Server) signedIn(ctx context.Context, session *rollcall.ConsoleSession) {
+func (s *Server) signedIn(ctx context.Context, session *rollcall.ConsoleSession) error {
 	s.security.act(ctx, "console_signed_in", slog.String("session", session.ID),
 		slog.String("by", string(session.By)), slog.String("role", string(session.Role)))
+	return s.roll.Audit(rollcall.WithActor(ctx, callerOf(ctx).auditor()), rollcall.NewAuditEntry{
+		Action: rollcall.AuditSignedIn, Detail: map[string]string{"by": string(session.By), "role": string(session.Role)},
+	})
 }
 
 // lookAtSession says who is signed in.
@@ -159,6 +166,10 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(ctx)
 		if session, err := s.roll.ConsoleSession(ctx, cookie.Value); err == nil {
 			c.console, c.key, c.role = &session, session.Key, session.Role
+			if err := s.roll.Audit(rollcall.WithActor(ctx, c.auditor()), rollcall.NewAuditEntry{Action: rollcall.AuditSignedOut}); err != nil {
+				s.fail(w, r, err)
+				return
+			}
 		}
 		if err := s.roll.SignOut(ctx, cookie.Value); err != nil {
 			s.fail(w, r, err)

@@ -76,10 +76,16 @@ func (c *caller) actorID() string {
 
 // auditor names the caller in the audit trail.
 func (c *caller) auditor() string {
-	if c.key.ID != "" {
+	switch {
+	case c.key.ID != "" && c.console != nil:
+		return "key:" + c.key.ID + " console:" + c.console.ID
+	case c.key.ID != "":
 		return "key:" + c.key.ID
+	case c.console != nil:
+		return "console:" + c.console.Name // whom the proxy named
+	default:
+		return "local"
 	}
-	return "local"
 }
 
 // streams reports whether the body is a text of any length instead of JSON.
