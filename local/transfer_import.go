@@ -92,7 +92,6 @@ func (e *Engine) importStep(now int64, snapshots []rollcall.UserSnapshot) error 
 		w.p.mu.Lock()
 	}
 	err = m.run()
-
 	// If it failed, its users have no numbers any more, and the beats that it would have
 	// flushed wait for the next flush.
 	if err != nil {
