@@ -57,6 +57,11 @@ func (f *faulty) Key(_ context.Context, hash rollcall.KeyHash) (rollcall.APIKey,
 	return key, nil
 }
 
+// Keys is what a stream asks now and then, whichever test has begun it.
+func (f *faulty) Keys(context.Context) ([]rollcall.APIKey, error) {
+	return nil, rollcall.ErrUnavailable
+}
+
 func (f *faulty) PutPass(_ context.Context, _ time.Time, p rollcall.ConsolePass) error {
 	f.passes[p.Hash] = p
 	return f.err
