@@ -141,18 +141,31 @@ func (e *Engine) endedSample(ctx context.Context, underWay uint32, counts *engin
 	if err != nil || underWay == 0 {
 		return nil, err
 	}
-	before, badFlow := enginekit.DecodeFlow([]byte(stored[0]))
-	whole, badMinute := enginekit.DecodeSample([]byte(stored[1]))
-	if badFlow != nil || badMinute != nil || whole.Minute != underWay {
+	whole, ok := wholeSample(stored[0], stored[1], underWay, counts)
+	if !ok {
 		return nil, nil
 	}
-	whole.Flow = counts.Since(&before)
 	hour, badHour := enginekit.DecodeSample([]byte(stored[2]))
 	if badHour != nil {
 		hour = enginekit.Sample{}
 	}
 	hour.Merge(&whole)
 	return []string{minuteField(underWay), string(whole.Encode()), hourField(underWay), string(hour.Encode())}, nil
+}
+
+// wholeSample makes the sample of a minute whole: from what the counters said when it began,
+// and what they say now. It returns false if one of the two cannot be read.
+func wholeSample(counts, sample string, minute uint32, now *enginekit.Flow) (enginekit.Sample, bool) {
+	before, err := enginekit.DecodeFlow([]byte(counts))
+	if err != nil {
+		return enginekit.Sample{}, false
+	}
+	whole, err := enginekit.DecodeSample([]byte(sample))
+	if err != nil || whole.Minute != minute {
+		return enginekit.Sample{}, false
+	}
+	whole.Flow = now.Since(&before)
+	return whole, true
 }
 
 // flowCounts sums what all partitions have counted.
