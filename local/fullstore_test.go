@@ -166,6 +166,12 @@ func (s *fullStore) leaveForArchive() {
 	s.days[fullUser(1)] = append(s.days[fullUser(1)], day)
 }
 
+// pass makes a link to the console.
+func (s *fullStore) pass() {
+	_, _, err := s.roll.NewConsoleLink(s.t.Context(), rollcall.APIKey{Role: rollcall.RoleAdmin}, rollcall.RoleAdmin)
+	require.NoError(s.t, err)
+}
+
 // audit writes an entry about a user to the audit trail.
 func (s *fullStore) audit() {
 	ctx := rollcall.WithActor(s.t.Context(), "key:1")
@@ -203,6 +209,7 @@ func (s *fullStore) others(users int) {
 		}
 	}
 	s.webhook()
+	s.pass()
 	s.audit()
 	// Last-seen times that are forgotten.
 	gone := s.login("forgotten", "")
