@@ -28,7 +28,8 @@ func (d *Deliverer) Attempts(r rollcall.WebhookResult) uint64 {
 	return d.results[i].Load()
 }
 
-// Figures are how a Deliverer stands.
+// Figures are how a Deliverer stands. Parked and Lag leave out webhooks that are told of
+// invisible users: whoever reads the figures must not learn who came unseen.
 type Figures struct {
 	Served   int           // webhooks that this server delivers for
 	Disabled int           // webhooks of the store that nobody delivers for
@@ -43,6 +44,9 @@ func (d *Deliverer) Figures() Figures {
 	f := Figures{Served: len(d.workers), Disabled: d.disabled}
 	now := d.src.Now()
 	for _, w := range d.workers {
+		if w.hook.Load().Invisible {
+			continue
+		}
 		f.Parked += int(w.parkedEvents.Load())
 		if oldest := w.oldest.Load(); oldest != 0 {
 			f.Lag = max(f.Lag, now.Sub(time.UnixMilli(oldest)))

@@ -108,6 +108,19 @@ func TestAMessageIsGivenUp72HoursAfterItWasRead(t *testing.T) {
 	})
 }
 
+func TestWhatWaitsForAWebhookWithInvisibleUsersIsNotCounted(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.answer = func(request) outcome { return outcome{status: 503, err: fmt.Errorf("not now")} }
+		d := w.start(func(h *rollcall.Webhook) { h.Invisible = true })
+		w.happen("ghost")
+		pass(time.Minute)
+		require.Len(t, w.state().Parked, 1)
+		require.Zero(t, d.Figures().Parked)
+		require.Zero(t, d.Figures().Lag)
+		require.NoError(t, d.Close())
+	})
+}
+
 func TestAttemptsOfAWebhookWithInvisibleUsersAreNotCounted(t *testing.T) {
 	inBubble(t, func(w *world) {
 		d := w.start(func(h *rollcall.Webhook) { h.Invisible = true })
