@@ -293,10 +293,14 @@ func (d *duel) settle(a ask) {
 	if a.path != "/v1/touch" {
 		return
 	}
+	var near []int // all of them before one is asked for, as that may wait past the end of another
 	for i, x := range d.sides[0].sessions {
 		if left := time.Until(x.ends); left > 0 && left < time.Minute {
-			d.step(ask{method: http.MethodGet, path: fmt.Sprintf("/v1/sessions/$id%d$", i), as: adminKey})
+			near = append(near, i)
 		}
+	}
+	for _, i := range near {
+		d.step(ask{method: http.MethodGet, path: fmt.Sprintf("/v1/sessions/$id%d$", i), as: adminKey})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"net/http/httputil"
 	"net/url"
 	"sync"
@@ -163,9 +164,13 @@ func TestPagesAreTheSignsOfLifeOfTheirSession(t *testing.T) {
 	require.True(t, s.online("alice"))
 
 	// The page is told of a kick, and falls silent.
+	n = site.count()
 	s.get(nil, request{method: http.MethodPost, path: "/v1/kicks", body: map[string]any{"user": "alice", "reason": "house rules"}}, http.StatusOK)
 	require.Eventually(t, func() bool { return first.text("window.ended") != "undefined" }, browserWait, 5*time.Millisecond, "the page is told")
 	require.JSONEq(t, `{"code":"session_ended","cause":"kicked","reason":"house rules"}`, first.text("window.ended"))
+	site.eventually(t, n, "the beat that was refused is noted", func(all []beat) bool {
+		return slices.ContainsFunc(all, func(b beat) bool { return b.code == http.StatusUnauthorized })
+	})
 	n = site.count()
 	first.run(`window.show(true)`)
 	require.Empty(t, site.since(n))
