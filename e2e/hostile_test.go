@@ -193,7 +193,8 @@ func (h *hostility) requireOwn(before map[string]string, users ...string) {
 	for key, is := range touched {
 		root := partitionRoot.FindString(key)
 		switch {
-		case !is || key == root+"part" || key == h.store+":kinds" || key == h.store+":audit" || strings.HasPrefix(key, root+"answer:"): // upkeep; the names of kinds; the audit trail, which has no ids; answers kept for a retry
+		case !is || key == root+"part" || key == h.store+":kinds" || key == h.store+":audit" || key == h.store+":samples" || strings.HasPrefix(key, root+"answer:"):
+			// Upkeep; the names of kinds; the audit trail and the samples, which have no ids; answers kept for a retry.
 		case !own[root]:
 			require.Fail(h.t, "another partition's key", "%q by %q", key, users)
 		default:
