@@ -52,7 +52,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(run.RowsWritten, "user-months copied,", run.DaysDropped, "day left")
+	fmt.Println(run.RowsWritten, "user-months copied,", run.DaysOffloaded, "day left")
 	alice, err := roll.Attended(ctx, "alice", "", rollcall.DayRange{From: long, To: roll.Today()})
 	if err != nil {
 		panic(err)

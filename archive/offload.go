@@ -14,7 +14,7 @@ import (
 // offloadAll offloads the days that are older than KeepHot, and late marks of days that
 // are offloaded already.
 func (j *job) offloadAll(ctx context.Context) error {
-	if j.opts.KeepHot == NeverDrop {
+	if j.opts.KeepHot == NeverOffload {
 		return nil
 	}
 	if err := j.opts.OffloadLog.removeHalves(); err != nil {

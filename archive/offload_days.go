@@ -39,7 +39,7 @@ func (j *job) offload(ctx context.Context, m kindMonth, days []OffloadedDay) err
 	for _, d := range stay {
 		j.opts.Logger.Info("a day or part of it stays until the next run: marks came in", "run", j.run.ID, "kind", d.Kind, "day", d.Day.String())
 	}
-	return j.progress(ctx, "dropped "+m.kind+" "+m.month.String())
+	return j.progress(ctx, "offloaded "+m.kind+" "+m.month.String())
 }
 
 // finalizeFigures has the engine keep the figures that days of a month are part of. If

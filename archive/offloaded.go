@@ -34,7 +34,7 @@ func (db *DB) OffloadedDays(ctx context.Context) ([]OffloadedDay, error) {
 
 // Offload notes that days leave the hot store in a run, by their Kind, Day and
 // Users, and adds those that had not left before of any kind to the run's
-// DaysDropped. A repetition changes nothing but Users. Up to [MaxChanges] days, none twice; all
+// DaysOffloaded. A repetition changes nothing but Users. Up to [MaxChanges] days, none twice; all
 // are noted or none. CodeConflict and [ErrRunEnded] if the run is not under way
 // by this lease.
 func (l *Lease) Offload(ctx context.Context, run int64, days []OffloadedDay) error {
@@ -72,7 +72,7 @@ func (l *Lease) CopyAndOffload(ctx context.Context, run int64, days []OffloadedD
 		if err != nil {
 			return err
 		}
-		return l.setRun(s, run, "days_dropped = days_dropped + ?", after-before)
+		return l.setRun(s, run, "days_offloaded = days_offloaded + ?", after-before)
 	})
 }
 

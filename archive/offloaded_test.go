@@ -33,7 +33,7 @@ func TestOffloads(t *testing.T) {
 		}
 		runs, err := db.Runs(ctx, 1)
 		require.NoError(t, err)
-		require.Equal(t, int64(3), runs[0].DaysDropped)
+		require.Equal(t, int64(3), runs[0].DaysOffloaded)
 
 		require.NoError(t, l.Restore(ctx, []OffloadedDay{days[1], {Kind: "client", Day: day(t, "2020-01-01")}}))
 		got, err = db.OffloadedDays(ctx)

@@ -162,7 +162,7 @@ func (f *offloadFile) free() string {
 	}
 }
 
-// discard drops the file.
+// discard removes the file.
 func (f *offloadFile) discard() error {
 	f.log.mu.Lock()
 	defer f.log.mu.Unlock()

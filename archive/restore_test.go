@@ -52,7 +52,7 @@ func TestAnArchiveThatLosesRowsAllTheTimeKeepsDaysHot(t *testing.T) {
 		require.ErrorIs(t, err, ErrDiffers)
 		require.ErrorContains(t, err, "1 users")
 		require.Equal(t, Failed, run.State)
-		require.Len(t, w.hot.all(), 2, "nothing was dropped")
+		require.Len(t, w.hot.all(), 2, "nothing left the hot store")
 		w.requireWhole("after a run that failed")
 	})
 }
@@ -82,7 +82,7 @@ func TestRestore(t *testing.T) {
 		for n := range stepsOf(t, restore) {
 			_, err := w.runner(nil).Run(t.Context())
 			require.NoError(t, err)
-			w.requireSettled("dropped again")
+			w.requireSettled("offloaded again")
 			at := until(n, func(step func(string)) { _, _ = w.runner(step).Restore(t.Context(), whole) })
 			require.NotEmpty(t, at, "a restore has step %d", n)
 			w.requireWhole("killed before " + at)

@@ -58,7 +58,7 @@ func (l *Lease) BeginRun(ctx context.Context) (Run, error) {
 			position = latest.Position
 		}
 		_, err = s.exec("INSERT INTO rollcall_archive_runs"+
-			" (id, started_at, state, rows_written, days_dropped, position, error, runner, term)"+
+			" (id, started_at, state, rows_written, days_offloaded, position, error, runner, term)"+
 			" VALUES (?, "+s.dialect.now+", 'running', 0, 0, ?, '', ?, ?)", id, position, l.owner, l.term)
 		if err != nil {
 			return err
@@ -154,11 +154,11 @@ func runs(s session, rest string, args ...any) ([]Run, error) {
 	err := s.query(func(rows *sql.Rows) error {
 		var r Run
 		var started, finished stamp
-		err := rows.Scan(&r.ID, &started, &finished, &r.State, &r.RowsWritten, &r.DaysDropped, &r.Position, &r.Error, &r.Runner)
+		err := rows.Scan(&r.ID, &started, &finished, &r.State, &r.RowsWritten, &r.DaysOffloaded, &r.Position, &r.Error, &r.Runner)
 		r.StartedAt, r.FinishedAt = started.Time, finished.Time
 		found = append(found, r)
 		return err
-	}, "SELECT id, started_at, finished_at, state, rows_written, days_dropped, position, error, runner"+
+	}, "SELECT id, started_at, finished_at, state, rows_written, days_offloaded, position, error, runner"+
 		" FROM rollcall_archive_runs "+rest, args...)
 	return found, err
 }

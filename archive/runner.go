@@ -196,9 +196,9 @@ func failure(err error) string {
 func (r *Runner) tell(ctx context.Context, run Run, err error) {
 	took := run.FinishedAt.Sub(run.StartedAt).Round(time.Millisecond)
 	if err == nil {
-		r.opts.Logger.Info("archive run completed", "run", run.ID, "rows", run.RowsWritten, "days", run.DaysDropped, "took", took)
+		r.opts.Logger.Info("archive run completed", "run", run.ID, "rows", run.RowsWritten, "days", run.DaysOffloaded, "took", took)
 	} else {
-		r.opts.Logger.Error("archive run failed; nothing was dropped that is not in the archive, and the next run goes on",
+		r.opts.Logger.Error("archive run failed; nothing left the hot store that is not in the archive, and the next run goes on",
 			"run", run.ID, "error", err)
 	}
 	r.step("record run")

@@ -12,15 +12,15 @@ import (
 // DefaultKeepHot is how many days back a day stays in the hot store.
 const DefaultKeepHot = 400
 
-// NeverDrop as RunnerOptions.KeepHot lets no day go.
-const NeverDrop = -1
+// NeverOffload as RunnerOptions.KeepHot keeps every day in the hot store.
+const NeverOffload = -1
 
 const maxKeepHot = 36_500
 
 // RunnerOptions configure a [Runner]. All but OffloadLog have defaults.
 type RunnerOptions struct {
 	// KeepHot is for how many days before today a day stays in the hot store,
-	// from 1; default [DefaultKeepHot]; [NeverDrop] keeps all.
+	// from 1; default [DefaultKeepHot]; [NeverOffload] keeps all.
 	KeepHot int
 	// Batch is how many rows are copied at a time; default 5,000, at most
 	// [MaxChanges].
@@ -30,7 +30,7 @@ type RunnerOptions struct {
 	// Clock says what day it is; default the system's.
 	Clock rollcall.Clock
 	// OffloadLog is where days are logged before they go; required, unless
-	// KeepHot is NeverDrop.
+	// KeepHot is NeverOffload.
 	OffloadLog *OffloadLog
 	// Lease is how long the lease lasts that keeps other runners out, should
 	// this one die; from 100 ms to [MaxLease], default 1 minute.
@@ -81,13 +81,13 @@ func (o *RunnerOptions) fill() error {
 
 func (o *RunnerOptions) check() error {
 	switch {
-	case o.KeepHot != NeverDrop && (o.KeepHot < 1 || o.KeepHot > maxKeepHot):
+	case o.KeepHot != NeverOffload && (o.KeepHot < 1 || o.KeepHot > maxKeepHot):
 		return rollcall.Invalid("archive.keep_hot", "must be from 1 to %d days, is %d", maxKeepHot, o.KeepHot)
 	case o.Batch < 1 || o.Batch > MaxChanges:
 		return rollcall.Invalid("archive.batch", "must be from 1 to %d, is %d", MaxChanges, o.Batch)
 	case o.Lease < 100*time.Millisecond || o.Lease > MaxLease:
 		return rollcall.Invalid("archive.lease", "must be from 100ms to %s, is %s", MaxLease, o.Lease)
-	case o.KeepHot != NeverDrop && o.OffloadLog == nil:
+	case o.KeepHot != NeverOffload && o.OffloadLog == nil:
 		return rollcall.Invalid("archive.offload_log", "is required: days are logged before they go")
 	case rollcall.CheckUser(o.Name) != nil:
 		return rollcall.Invalid("archive.name", "must be 1 to 128 bytes of UTF-8 without control characters")

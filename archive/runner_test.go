@@ -53,7 +53,7 @@ func (w *world) logged() map[rollcall.Mark]bool {
 	return marks
 }
 
-func TestARunCopiesVerifiesAndDrops(t *testing.T) {
+func TestARunCopiesVerifiesAndOffloads(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
 		w.fill()
@@ -61,14 +61,14 @@ func TestARunCopiesVerifiesAndDrops(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, Completed, run.State)
 		require.Positive(t, run.RowsWritten)
-		require.Positive(t, run.DaysDropped)
+		require.Positive(t, run.DaysOffloaded)
 		w.requireSettled("after the run")
 		_, offloaded := w.archived()
 
 		again, err := w.runner(nil).Run(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, again.RowsWritten, "only what changed is copied")
-		require.Zero(t, again.DaysDropped)
+		require.Zero(t, again.DaysOffloaded)
 
 		told := w.hot.told[len(w.hot.told)-2:]
 		require.Equal(t, []rollcall.Event{run.Event(w.clock.Now()), again.Event(w.clock.Now())}, told)

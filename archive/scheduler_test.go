@@ -88,7 +88,7 @@ func TestTheDatabaseIsAwayForTenMinutes(t *testing.T) {
 		w.clock.Advance(9 * time.Minute)
 		w.mark("bob", "user", w.today(-15))
 		hot[rollcall.Mark{User: "bob", Kind: "user", Day: w.today(-15)}] = true
-		require.Equal(t, hot, w.hot.all(), "nothing was dropped")
+		require.Equal(t, hot, w.hot.all(), "nothing left the hot store")
 		require.NoError(t, server.Start(t.Context()))
 		w.clock.Advance(time.Minute)
 		seen.waitFor(t, 1, 1)

@@ -44,7 +44,7 @@ func TestServersShareAnArchive(t *testing.T) {
 	change(0, http.MethodPost, marks...)
 	before := ask(1)
 	runs := f.archiveAtOnce()
-	require.Equal(t, 1, runs.dropped, "one of them did it: %+v", runs)
+	require.Equal(t, 1, runs.offloaded, "one of them did it: %+v", runs)
 	for server := range f.servers {
 		require.Equal(t, before, ask(server), "server %d", server)
 	}
@@ -68,7 +68,7 @@ func TestServersShareAnArchive(t *testing.T) {
 }
 
 // archiveRuns is what became of runs that were asked for at once.
-type archiveRuns struct{ begun, refused, dropped int }
+type archiveRuns struct{ begun, refused, offloaded int }
 
 // archiveAtOnce asks all servers for a run and waits until all are over.
 func (f *fleet) archiveAtOnce() (out archiveRuns) {
@@ -94,9 +94,9 @@ func (f *fleet) archiveAtOnce() (out archiveRuns) {
 	require.Positive(f.t, out.begun)
 	var list struct {
 		Items []struct {
-			State       string
-			DaysDropped int `json:"days_dropped"`
-			Error       string
+			State         string
+			DaysOffloaded int `json:"days_offloaded"`
+			Error         string
 		}
 	}
 	again := time.NewTicker(10 * time.Millisecond)
@@ -111,8 +111,8 @@ func (f *fleet) archiveAtOnce() (out archiveRuns) {
 	}
 	for _, run := range list.Items {
 		require.Equal(f.t, "completed", run.State, run.Error)
-		if run.DaysDropped > 0 {
-			out.dropped++
+		if run.DaysOffloaded > 0 {
+			out.offloaded++
 		}
 	}
 	return out

@@ -32,10 +32,10 @@ func newArchivedSite(t *testing.T, on backend, o rollcall.Options) (*site, func(
 		require.NoError(t, err)
 		run, err := runner.Run(s.ctx)
 		require.NoError(t, err)
-		require.Positive(t, run.DaysDropped)
+		require.Positive(t, run.DaysOffloaded)
 		hot, err := s.engine.HotDays(s.ctx)
 		require.NoError(t, err)
-		require.Len(t, hot, len(before)-int(run.DaysDropped))
+		require.Len(t, hot, len(before)-int(run.DaysOffloaded))
 		for _, d := range hot {
 			require.GreaterOrEqual(t, d.Day, first)
 		}

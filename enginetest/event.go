@@ -356,7 +356,7 @@ func lastEvent(h *harness) {
 func archiveEvents(h *harness) {
 	before := h.last()
 	failed := rollcall.ArchiveRun{ID: 7, State: rollcall.RunFailed, Error: "unavailable: the database", Runner: "here, process 1"}
-	done := rollcall.ArchiveRun{ID: 8, State: rollcall.RunCompleted, RowsWritten: 40, DaysDropped: 2, Runner: "there"}
+	done := rollcall.ArchiveRun{ID: 8, State: rollcall.RunCompleted, RowsWritten: 40, DaysOffloaded: 2, Runner: "there"}
 	h.NoError(h.engine.RecordRun(h.ctx, h.now(), failed))
 	h.NoError(h.engine.RecordRun(h.ctx, h.now(), done))
 	h.restart()

@@ -18,21 +18,21 @@ type Archive interface {
 
 // ArchiveRunRecord is a run of the archive on the wire.
 type ArchiveRunRecord struct {
-	ID          int64                 `json:"id"`
-	State       rollcall.ArchiveState `json:"state" enum:"running,completed,failed"`
-	StartedAt   instant               `json:"started_at"`
-	FinishedAt  instant               `json:"finished_at,omitempty" doc:"absent while it is running"`
-	RowsWritten int64                 `json:"rows_written" doc:"user-months copied"`
-	DaysDropped int64                 `json:"days_dropped" doc:"days that left the hot store; one of several kinds counts once, with the first that leaves"`
-	Position    string                `json:"position,omitempty" doc:"how far it got"`
-	Error       string                `json:"error,omitempty" doc:"why it failed"`
-	Runner      string                `json:"runner" doc:"which process does it"`
+	ID            int64                 `json:"id"`
+	State         rollcall.ArchiveState `json:"state" enum:"running,completed,failed"`
+	StartedAt     instant               `json:"started_at"`
+	FinishedAt    instant               `json:"finished_at,omitempty" doc:"absent while it is running"`
+	RowsWritten   int64                 `json:"rows_written" doc:"user-months copied"`
+	DaysOffloaded int64                 `json:"days_offloaded" doc:"days that left the hot store; one of several kinds counts once, with the first that leaves"`
+	Position      string                `json:"position,omitempty" doc:"how far it got"`
+	Error         string                `json:"error,omitempty" doc:"why it failed"`
+	Runner        string                `json:"runner" doc:"which process does it"`
 }
 
 func archiveRunOf(r rollcall.ArchiveRun) ArchiveRunRecord {
 	return ArchiveRunRecord{
 		ID: r.ID, State: r.State, StartedAt: instantOf(r.StartedAt), FinishedAt: instantOf(r.FinishedAt),
-		RowsWritten: r.RowsWritten, DaysDropped: r.DaysDropped, Position: r.Position, Error: r.Error, Runner: r.Runner,
+		RowsWritten: r.RowsWritten, DaysOffloaded: r.DaysOffloaded, Position: r.Position, Error: r.Error, Runner: r.Runner,
 	}
 }
 

@@ -33,17 +33,17 @@ func TestArchiveRuns(t *testing.T) {
 	archive := &fakeRuns{}
 	s := newSite(t, func(o *httpapi.Options) { o.Archive = archive })
 	s.json(200, `{"items":[]}`, "admin", "GET", "/v1/archive/runs", "")
-	const first = `{"id":1,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_dropped":0,"runner":"a"}`
+	const first = `{"id":1,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_offloaded":0,"runner":"a"}`
 	s.json(202, first, "admin", "POST", "/v1/archive/runs", "")
 	p := s.refused(409, rollcall.CodeConflict, "admin", "POST", "/v1/archive/runs", "")
 	require.Contains(t, p.Detail, `worked on by "a"`)
 	archive.runs[0].State, archive.runs[0].FinishedAt = rollcall.RunFailed, noon.Add(time.Second)
-	archive.runs[0].Error, archive.runs[0].Position, archive.runs[0].RowsWritten, archive.runs[0].DaysDropped = "interrupted", "copying user 2026-02", 7, 2
-	s.json(202, `{"id":2,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_dropped":0,"runner":"a"}`, "admin", "POST", "/v1/archive/runs", "")
+	archive.runs[0].Error, archive.runs[0].Position, archive.runs[0].RowsWritten, archive.runs[0].DaysOffloaded = "interrupted", "copying user 2026-02", 7, 2
+	s.json(202, `{"id":2,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_offloaded":0,"runner":"a"}`, "admin", "POST", "/v1/archive/runs", "")
 	s.json(200, `{"items":[
-		{"id":2,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_dropped":0,"runner":"a"},
+		{"id":2,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_offloaded":0,"runner":"a"},
 		{"id":1,"state":"failed","started_at":"2026-02-03T12:00:00.789Z","finished_at":"2026-02-03T12:00:01.789Z","rows_written":7,
-		 "days_dropped":2,"position":"copying user 2026-02","error":"interrupted","runner":"a"}]}`, "admin", "GET", "/v1/archive/runs", "")
+		 "days_offloaded":2,"position":"copying user 2026-02","error":"interrupted","runner":"a"}]}`, "admin", "GET", "/v1/archive/runs", "")
 	require.NotContains(t, s.ok(200, "admin", "GET", "/v1/archive/runs?limit=1", ""), `"id":1`)
 	s.refused(400, rollcall.CodeInvalidArgument, "admin", "GET", "/v1/archive/runs?limit=1001", "")
 	s.refused(403, rollcall.CodeForbidden, "writer", "POST", "/v1/archive/runs", "")
@@ -71,7 +71,7 @@ func TestArchiveMetrics(t *testing.T) {
 		"rollcall_archive_last_success_timestamp_seconds NaN", "rollcall_archive_lag_seconds NaN")
 	metrics.Archived(rollcall.ArchiveRun{State: rollcall.RunFailed, StartedAt: noon, RowsWritten: 5}, true)
 	shown("rollcall_archive_last_success_timestamp_seconds NaN")
-	metrics.Archived(rollcall.ArchiveRun{State: rollcall.RunCompleted, StartedAt: noon, RowsWritten: 7, DaysDropped: 2}, true)
+	metrics.Archived(rollcall.ArchiveRun{State: rollcall.RunCompleted, StartedAt: noon, RowsWritten: 7, DaysOffloaded: 2}, true)
 	metrics.Archived(rollcall.ArchiveRun{State: rollcall.RunCompleted, StartedAt: noon.Add(-time.Hour), RowsWritten: 70}, false)
 	shown(`rollcall_archive_runs_total{state="completed"} 1`, `rollcall_archive_runs_total{state="failed"} 1`,
 		"rollcall_archive_rows_written_total 12", "rollcall_archive_offloads_total 2",

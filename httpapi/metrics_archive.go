@@ -61,7 +61,7 @@ func (m *Metrics) Archived(run rollcall.ArchiveRun, own bool) {
 	if own {
 		a.runs.WithLabelValues(string(run.State)).Inc()
 		a.rows.Add(float64(run.RowsWritten))
-		a.days.Add(float64(run.DaysDropped))
+		a.days.Add(float64(run.DaysOffloaded))
 	}
 	if run.State != rollcall.RunCompleted {
 		return

@@ -30,20 +30,20 @@ verbs. "status" asks the database.`
 
 // runRecord is a run of the archive, as the HTTP API shows it.
 type runRecord struct {
-	ID          int64                 `json:"id"`
-	StartedAt   time.Time             `json:"started_at"`
-	FinishedAt  time.Time             `json:"finished_at,omitzero"`
-	State       rollcall.ArchiveState `json:"state"`
-	RowsWritten int64                 `json:"rows_written"`
-	DaysDropped int64                 `json:"days_dropped"`
-	Position    string                `json:"position,omitempty"`
-	Error       string                `json:"error,omitempty"`
-	Runner      string                `json:"runner"`
+	ID            int64                 `json:"id"`
+	StartedAt     time.Time             `json:"started_at"`
+	FinishedAt    time.Time             `json:"finished_at,omitzero"`
+	State         rollcall.ArchiveState `json:"state"`
+	RowsWritten   int64                 `json:"rows_written"`
+	DaysOffloaded int64                 `json:"days_offloaded"`
+	Position      string                `json:"position,omitempty"`
+	Error         string                `json:"error,omitempty"`
+	Runner        string                `json:"runner"`
 }
 
 // String says how a run went.
 func (r *runRecord) String() string {
-	counts := fmt.Sprintf("%s user-months copied, %s days left the engine", humanize.Comma(r.RowsWritten), humanize.Comma(r.DaysDropped))
+	counts := fmt.Sprintf("%s user-months copied, %s days left the engine", humanize.Comma(r.RowsWritten), humanize.Comma(r.DaysOffloaded))
 	switch r.State {
 	case rollcall.RunRunning:
 		return fmt.Sprintf("Run %d is under way since %s: %s.", r.ID, r.StartedAt.Format(time.DateTime), counts)

@@ -46,7 +46,7 @@ func (r *configReader) archive(c *config) *archiveConfig {
 		a.schedule, err = archive.ParseSchedule(text, c.roll.Timezone)
 		r.archiveFault(err)
 	}
-	a.keepHot = archive.NeverDrop
+	a.keepHot = archive.NeverOffload
 	if text := r.get("archive.keep_hot"); text != "off" {
 		d, err := rollcall.ParseDuration(text)
 		if a.keepHot = int(d / day); err != nil || d%day != 0 || a.keepHot < 1 || a.keepHot > 36_500 {

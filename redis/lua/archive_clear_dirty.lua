@@ -1,4 +1,4 @@
--- needs: env days_index days
+-- needs: env days_index days days_release
 -- Marks maps of a month as archived, if they have not changed since.
 --
 -- returns  how many have changed, or are to be archived again

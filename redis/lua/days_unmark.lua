@@ -1,4 +1,4 @@
--- needs: env days_index days
+-- needs: env days_index days days_release
 -- Removes marks.
 --
 -- returns  {1, of each mark that is done 1 if it was there, else 0}; or {0, the field

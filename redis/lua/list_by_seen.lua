@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_visibility session_cutoff
+-- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
 -- Reads a part of the sessions by last sign of life, newest first, and counts all,
 -- once those that are due have been ended.
 --

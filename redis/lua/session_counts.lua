@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_visibility session_cutoff
+-- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
 -- Counts the live sessions that have some values of a field, once those that are due have
 -- been ended.
 --

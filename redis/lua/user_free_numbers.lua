@@ -1,4 +1,4 @@
--- needs: env days_index days
+-- needs: env days_index days days_release
 -- Goes on with releasing numbers: see days.lua.
 --
 -- returns  1 if there is more to do, else 0

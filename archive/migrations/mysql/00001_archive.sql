@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS rollcall_archive_runs (
     finished_at  DATETIME(6)    NULL,
     state        VARCHAR(16)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- running, completed or failed
     rows_written BIGINT         NOT NULL,
-    days_dropped BIGINT         NOT NULL,
+    days_offloaded BIGINT         NOT NULL,
     position     VARBINARY(1024) NOT NULL, -- the runner's own words
     error        VARBINARY(1024) NOT NULL,
     runner       VARBINARY(128) NOT NULL,

@@ -16,7 +16,7 @@ CREATE TABLE rollcall_archive_runs (
     finished_at  timestamptz,
     state        text        NOT NULL, -- running, completed or failed
     rows_written bigint      NOT NULL,
-    days_dropped bigint      NOT NULL,
+    days_offloaded bigint      NOT NULL,
     position     text        NOT NULL, -- the runner's own words
     error        text        NOT NULL,
     runner       text        NOT NULL,

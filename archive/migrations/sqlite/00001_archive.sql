@@ -18,7 +18,7 @@ CREATE TABLE rollcall_archive_runs (
     finished_at  TEXT,
     state        TEXT    NOT NULL, -- running, completed or failed
     rows_written INTEGER NOT NULL,
-    days_dropped INTEGER NOT NULL,
+    days_offloaded INTEGER NOT NULL,
     position     TEXT    NOT NULL, -- the runner's own words
     error        TEXT    NOT NULL,
     runner       TEXT    NOT NULL,

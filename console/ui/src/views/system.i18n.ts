@@ -17,7 +17,7 @@ export const systemWords = words(
     noMetrics: 'The metrics of this server cannot be read here.',
     archive: {
       none: 'This server has no archive.', empty: 'The archive has not run yet.', emptyHow: 'It runs by its schedule, or now:', run: 'Run now', state: { running: 'running', completed: 'completed', failed: 'failed' } as Record<string, string>,
-      started: 'Started', took: 'Took', rows: 'User-months written', dropped: 'Days left the hot store', position: 'Position', runner: 'Process', stateHead: 'State', lag: (span: string) => `The last good run was ${span} ago.`,
+      started: 'Started', took: 'Took', rows: 'User-months written', offloaded: 'Days left the hot store', position: 'Position', runner: 'Process', stateHead: 'State', lag: (span: string) => `The last good run was ${span} ago.`,
     },
     webhooks: {
       empty: 'No webhooks yet.', emptyHow: 'A webhook tells another program what happens. Make one with the URL that takes it.', make: 'New webhook …', url: 'URL', description: 'What it is for', types: 'Types of events', usual: 'all but online and offline', enabled: 'on', disabled: 'off',
@@ -57,7 +57,7 @@ export const systemWords = words(
     noMetrics: '无法读取此服务器的指标。',
     archive: {
       none: '此服务器未启用归档。', empty: '尚未归档过。', emptyHow: '归档会按计划运行，也可以立即运行：', run: '立即归档', state: { running: '进行中', completed: '完成', failed: '失败' } as Record<string, string>,
-      started: '开始时间', took: '用时', rows: '写入用户月数', dropped: '移出热存储天数', position: '进度', runner: '进程', stateHead: '状态', lag: (span: string) => `上次成功归档在 ${span}前。`,
+      started: '开始时间', took: '用时', rows: '写入用户月数', offloaded: '移出热存储天数', position: '进度', runner: '进程', stateHead: '状态', lag: (span: string) => `上次成功归档在 ${span}前。`,
     },
     webhooks: {
       empty: '还没有 Webhook。', emptyHow: 'Webhook 会把发生的事件通知给其他程序。填写接收地址即可创建。', make: '新建 Webhook……', url: 'URL', description: '用途', types: '事件类型', usual: '除上下线外的全部事件', enabled: '启用', disabled: '停用',

@@ -35,7 +35,7 @@ export interface components {
              * Format: int64
              * @description days that left the hot store; one of several kinds counts once, with the first that leaves
              */
-            days_dropped: number;
+            days_offloaded: number;
             /** @description why it failed */
             error?: string;
             /**
