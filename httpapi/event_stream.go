@@ -47,7 +47,12 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request, q eventQue
 
 	// From here on the stream ends with the client, the server or the key.
 	e := &eventStream{feed: feed, filter: q.filter}
-	e.stream = s.openStream(w, r, eventStreams, e, feed.release, leave)
+	e.stream = s.newStream(eventStreams, e, feed.release, leave)
+	if q.after == "" {
+		// Whoever has the head of the answer is told of what they do next.
+		e.join()
+	}
+	e.answer(w, r)
 	defer e.recovered()
 	ctx, cancel := e.beginning(r.Context())
 	defer cancel()
@@ -60,7 +65,6 @@ func (e *eventStream) begin(ctx context.Context, after string) error {
 		return err
 	}
 	if after == "" {
-		e.join()
 		if err := e.out.say(positionFrame(e.place)); err != nil {
 			return err
 		}

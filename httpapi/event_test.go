@@ -411,16 +411,16 @@ func TestATicketWorksOnce(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(s.ok(201, as, "POST", "/v1/events/tickets", body)), &out))
 		require.Equal(t, "2026-02-03T12:00:30.789Z", out.ExpiresAt)
-		require.NotContains(t, out.Ticket, "bob")
+		require.NotContains(t, out.Ticket, "bob-of-a-long-name")
 		return "/v1/events?ticket=" + url.QueryEscape(out.Ticket)
 	}
-	target := ticket("reader", `{"user":"bob","types":["session.started"]}`)
+	target := ticket("reader", `{"user":"bob-of-a-long-name","types":["session.started"]}`)
 	st := s.open(base, "", target, "Origin", "https://app.example")
 	require.Equal(t, "https://app.example", st.header.Get("Access-Control-Allow-Origin"))
 	s.login(`{"user":"alice"}`)
-	s.login(`{"user":"bob"}`)
+	s.login(`{"user":"bob-of-a-long-name"}`)
 	e := st.event()
-	require.Equal(t, "session.started bob", e.Type+" "+e.User, "it shows what it was made for")
+	require.Equal(t, "session.started bob-of-a-long-name", e.Type+" "+e.User, "it shows what it was made for")
 	p := s.refused(401, rollcall.CodeUnauthenticated, "", "GET", target, "")
 	require.Contains(t, p.Detail, "used")
 

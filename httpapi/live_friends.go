@@ -104,7 +104,8 @@ func (s *Server) streamFriends(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := &liveFriends{user: c.session.User, session: c.session.ID, size: firstLook, online: make(map[string]struct{})}
-	l.stream = s.openStream(w, r, friendStreams, l, release, leave)
+	l.stream = s.newStream(friendStreams, l, release, leave)
+	l.answer(w, r)
 	defer l.recovered()
 	l.stream.begun(r.Context(), l.begin())
 }

@@ -62,25 +62,28 @@ var (
 	errPanicked = errors.New("the stream panicked")
 )
 
-// openStream answers a request with a stream, whose turn the caller has until
-// begun is called. leave is what the end of the stream gives back.
-func (s *Server) openStream(w http.ResponseWriter, r *http.Request, kind streamKind, tells teller, leave ...func()) *stream {
+// newStream returns a stream that has not answered yet. leave is what the end of the
+// stream gives back.
+func (s *Server) newStream(kind streamKind, tells teller, leave ...func()) *stream {
+	return &stream{openStreams: s.streams, kind: kind, tells: tells, undo: leave, turning: true}
+}
+
+// answer sends the head of the answer. The caller has the turn until begun is called.
+func (s *stream) answer(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r.Context())
-	st := &stream{openStreams: s.streams, kind: kind, tells: tells, undo: leave, turning: true}
-	st.out = &sse{pieces: &s.streams.pieces}
+	s.out = &sse{pieces: &s.pieces}
 	streamHeader(w.Header())
 	if taken := takeOver(w, r); taken != nil {
-		st.out.carrier = taken
-		go taken.watch(func() { st.end(errGone) })
+		s.out.carrier = taken
+		go taken.watch(func() { s.end(errGone) })
 	} else {
-		st.out.carrier, st.done = answerWith(w), make(chan struct{})
+		s.out.carrier, s.done = answerWith(w), make(chan struct{})
 	}
-	st.beats = time.AfterFunc(untilBeat(), st.quiet)
+	s.beats = time.AfterFunc(untilBeat(), s.quiet)
 	if c.key.ID != "" {
-		st.undo = append(st.undo, s.streams.keys.watch(c.key.ID, func() { st.end(errRevoked) }))
+		s.undo = append(s.undo, s.keys.watch(c.key.ID, func() { s.end(errRevoked) }))
 	}
-	s.streams.register(st)
-	return st
+	s.register(s)
 }
 
 // beginning returns the context of the handler that begins a stream: it ends with
