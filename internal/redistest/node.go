@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -53,24 +54,28 @@ func (n *Node) announced() int {
 	return n.port
 }
 
-// freePort returns a port that is free, and whose port for the Cluster's bus is.
+// freePort returns a port that is free, and whose port for the Cluster's bus is. The
+// system gives neither to a client (those begin at 32,768): a node that is started again
+// finds its port free.
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
-		if err != nil {
-			tb.Fatalf("find a port: %v", err)
-		}
-		a, _ := l.Addr().(*net.TCPAddr)
-		bus, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", a.Port+10000)) //nolint:noctx // closed at once
-		_ = l.Close()
-		if err == nil {
-			_ = bus.Close()
-			return a.Port
+	const lowest, ports = 11_000, 11_000
+	for range 1000 {
+		port := lowest + rand.N(ports) //nolint:gosec // spreads the nodes of several tests
+		if isFree(port) && isFree(port+busPort) {
+			return port
 		}
 	}
 	tb.Fatal("there is no free port")
 	return 0
+}
+
+// busPort is how far the port of a node's bus lies behind its own.
+const busPort = 10_000
+
+func isFree(port int) bool {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)) //nolint:noctx // closed at once
+	return err == nil && l.Close() == nil
 }
 
 // newNode prepares a process; start runs it.
