@@ -43,7 +43,8 @@ the last one: that shows how much can be done, not how long users wait.
 
 library uses a new data directory, which goes afterwards; --data-dir names one
 that is empty, and stays. On a server the users stay until --clean erases them.
-Days and figures count them until then. If the server has other users, or
+Days and figures count them until then. --clean finds users while the server keeps
+when it saw them (presence.retention). If the server has other users, or
 webhooks, it asks first. Ctrl-C ends a run with a report.`
 }
 
