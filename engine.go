@@ -191,6 +191,12 @@ type EndCommand struct {
 	Bans     []Ban
 }
 
+// EndsAll reports whether the command turns its User away whole: it ends all of their
+// sessions, and not because they logged out.
+func (c *EndCommand) EndsAll() bool {
+	return c.User != "" && c.Device == "" && c.Except.IsZero() && c.Cause != CauseLogout
+}
+
 // EndResult says how many sessions ended, and names the first 100.
 type EndResult struct {
 	Ended    int
@@ -344,8 +350,10 @@ type Events interface {
 	// viewer may see, in the order of the ids. An event that is redacted meanwhile is
 	// returned as it is now.
 	EventsByID(ctx context.Context, ids []EventID, viewer Viewer) ([]Event, error)
-	// LastEvent returns the id of the newest event, "" if there is none.
-	LastEvent(ctx context.Context) (EventID, error)
+	// LastEvent returns the id of the newest event that the viewer may see, or of a later
+	// one that is no longer kept; "" if there is none. Behind it there is nothing that the
+	// viewer may see, and nothing is missing.
+	LastEvent(ctx context.Context, viewer Viewer) (EventID, error)
 }
 
 // Admin is upkeep.

@@ -52,8 +52,10 @@ type Sessions interface {
 	// End ends what c names and is still alive; ending nothing is no error. A
 	// user who loses their last session by CauseLogout, CauseKicked or
 	// CauseBanned is gone: not online, whatever the window, until the next
-	// beat. Appends session.ended for each, user.banned for each ban. With an
-	// error the result says how many had been ended by then.
+	// beat. Appends session.ended for each, user.banned for each ban. A user who
+	// left before and waits for Settings.LeaveGrace is announced offline at once if c
+	// bans them, kicks their last session, or kicks User whole. With an error the
+	// result says how many had been ended by then.
 	End(ctx context.Context, now time.Time, c EndCommand) (EndResult, error)
 
 	// List returns a part of the live sessions and their exact total. No page

@@ -49,8 +49,11 @@ func (r *Roll) eventQuery(after EventID, limit int, families []EventFamily) (Eve
 	return EventQuery{After: after, Limit: min(limit, MaxLimit), Viewer: r.viewer, Families: families}, nil
 }
 
-// LastEvent returns the id of the newest event, "" if there is none.
-func (r *Roll) LastEvent(ctx context.Context) (EventID, error) { return r.engine.LastEvent(ctx) }
+// LastEvent returns the id of the newest event, "" if there is none. Who is not told of
+// invisible users learns nothing of their events from it.
+func (r *Roll) LastEvent(ctx context.Context) (EventID, error) {
+	return r.engine.LastEvent(ctx, r.viewer)
+}
 
 // EventFilter chooses events; what is empty chooses all.
 type EventFilter struct {

@@ -44,7 +44,7 @@ func (r *Roll) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, string
 	}
 	made, err := observe(r, "create_webhook", func() (Webhook, error) {
 		var err error
-		if w.After, err = r.engine.LastEvent(ctx); err != nil {
+		if w.After, err = r.engine.LastEvent(ctx, ViewerAdmin); err != nil {
 			return w, err
 		}
 		entry := webhookEntry(AuditWebhookCreated, w.ID, &w)
@@ -174,7 +174,7 @@ func (r *Roll) ReplayWebhook(ctx context.Context, id string, from, to time.Time)
 		if w.Replay != nil {
 			return &Error{Code: CodeConflict, Detail: "a replay is under way: wait until it is over"}
 		}
-		last, err := r.engine.LastEvent(ctx)
+		last, err := r.engine.LastEvent(ctx, ViewerAdmin)
 		w.Replay = &WebhookReplay{ID: randomID("wr_"), From: from.UTC(), To: to.UTC(), AskedAt: now, Until: last}
 		return err
 	})

@@ -27,6 +27,7 @@ func eventTests() []test {
 		{"an unknown position, or one of another store, is gone", foreignPosition},
 		{"events past what is kept are gone, never silently", eventsTrimmed},
 		{"the last event is the newest", lastEvent},
+		{"the last event that the public is told of says nothing of invisible users", lastPublicEvent},
 		{"the end of a run of the archive is an event of nobody, for all", archiveEvents},
 	}
 }
@@ -338,6 +339,40 @@ func eventsTrimmed(h *harness) {
 	h.NotEmpty(kept)
 	h.Equal("carol", kept[len(kept)-1].User, "the beginning of what is kept")
 	h.Equal(h.now().Add(-2*time.Minute), kept[0].At)
+}
+
+func lastPublicEvent(h *harness) {
+	public := h.roll.As(rollcall.ViewerPublic)
+	lastOf := func(roll *rollcall.Roll) rollcall.EventID {
+		h.NoError(h.engine.Flush(h.ctx))
+		id, err := roll.LastEvent(h.ctx)
+		h.NoError(err)
+		return id
+	}
+	h.hide("ghost")
+	h.login("ghost")
+	h.Empty(lastOf(public))
+	h.login("alice")
+	seen := lastOf(public)
+	h.NotEmpty(seen)
+
+	// What the invisible do moves the end of the log, and not the public's.
+	whole := h.last()
+	h.kick(rollcall.Kick{User: "ghost"})
+	h.login("ghost")
+	h.Greater(h.last(), whole)
+	h.Equal(seen, lastOf(public))
+	h.restart()
+	h.Equal(seen, lastOf(public))
+	after, err := public.EventsAfter(h.ctx, seen, 10)
+	h.NoError(err)
+	h.Empty(after)
+
+	h.ban("bob", time.Hour)
+	after, err = public.EventsAfter(h.ctx, seen, 10)
+	h.NoError(err)
+	h.Len(after, 1, "behind it nothing is missing")
+	h.Equal(after[0].ID, lastOf(public))
 }
 
 func lastEvent(h *harness) {

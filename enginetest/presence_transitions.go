@@ -15,6 +15,9 @@ func transitionTests() []test {
 		{"a user who logs out goes offline when the leave grace has passed", leaves},
 		{"a user who is heard within the leave grace has not been away", comesBack},
 		{"a user who logs out goes offline no later than by silence", leavesInSilence},
+		{"a user who is kicked or banned within the leave grace goes offline at once", turnedAwayWhileLeaving},
+		{"a kick that is not of the user whole leaves the grace as it is", kickedInPartWhileLeaving},
+		{"what is due of a user is told before a ban, and before its end", dueBeforeBan},
 		{"the leave grace goes on over a restart", leavesOverRestart},
 		{"an event says when the change happened, however late it is told", transitionTimes},
 		{"a restart announces nobody again", restartAnnouncesOnce},
@@ -177,6 +180,105 @@ func leavesInSilence(h *harness) {
 	h.Equal([]time.Time{start(), start().Add(11 * time.Second)}, h.changes(""))
 	h.live(20 * time.Second)
 	h.Len(h.changes(""), 2)
+}
+
+// turnedAway are the ways to end a user's stay.
+func (h *harness) turnedAway() map[string]func(user string) {
+	return map[string]func(user string){
+		"ban":             func(user string) { h.ban(user, time.Hour) },
+		"kick":            func(user string) { h.kick(rollcall.Kick{User: user}) },
+		"kick with a ban": func(user string) { h.kick(rollcall.Kick{User: user, Ban: time.Hour}) },
+		"erasure":         func(user string) { h.NoError(h.roll.Erase(h.ctx, user)) },
+	}
+}
+
+func turnedAwayWhileLeaving(h *harness) {
+	h.leaving()
+	for name, turnAway := range h.turnedAway() {
+		for how, leave := range map[string]func(rollcall.LoggedIn){
+			"logs out":  h.logout,
+			"goes away": func(in rollcall.LoggedIn) { h.leave(in) },
+		} {
+			user := name + ", who " + how
+			after := h.last()
+			leave(h.login(user))
+			h.live(2 * time.Second)
+			h.Equal([]transition{online(user)}, h.transitions(rollcall.ViewerAdmin, after), user)
+			turnAway(user)
+			want := []transition{online(user), offline(user)}
+			if name == "erasure" {
+				want = []transition{online(""), offline("")}
+			}
+			h.Equal(want, h.transitions(rollcall.ViewerAdmin, after), user)
+			h.True(h.changes(after)[1].Equal(h.now()), user)
+
+			// The end of the grace has nothing to tell, after a restart too. A beat brings them back.
+			h.restart()
+			h.live(9 * time.Second)
+			h.Equal(want, h.transitions(rollcall.ViewerAdmin, after), user)
+			h.beat(user)
+			h.Equal(append(want, online(user)), h.transitions(rollcall.ViewerAdmin, after), user)
+			h.NoError(h.roll.Erase(h.ctx, user)) // offline before the next one comes
+		}
+	}
+}
+
+func kickedInPartWhileLeaving(h *harness) {
+	h.leaving()
+	for name, kick := range map[string]func(){
+		"of somebody else": func() { h.kick(rollcall.Kick{User: "bob"}) },
+		"of a device":      func() { h.kick(rollcall.Kick{User: "alice", Device: "tv"}) },
+		"a logout":         func() { h.kick(rollcall.Kick{User: "alice", Cause: rollcall.CauseLogout}) },
+	} {
+		after := h.last()
+		h.logout(h.login("alice"))
+		h.live(4 * time.Second)
+		kick()
+		h.live(5 * time.Second)
+		h.Equal([]transition{online("alice")}, h.transitions(rollcall.ViewerAdmin, after), name)
+		h.live(2 * time.Second)
+		h.Equal([]transition{online("alice"), offline("alice")}, h.transitions(rollcall.ViewerAdmin, after), name)
+	}
+}
+
+func dueBeforeBan(h *harness) {
+	for name, goOffline := range map[string]func(){
+		"a logout": func() {
+			h.logout(h.login("alice"))
+			h.live(9 * time.Second)
+		},
+		"silence": func() {
+			h.beat("alice")
+			h.live(10 * time.Second)
+		},
+	} {
+		h.tenSeconds(0)
+		goOffline()
+		h.advance(1500 * time.Millisecond) // no tick tells it
+		h.ban("alice", time.Hour)
+		var types []rollcall.EventType
+		var last time.Time
+		for _, e := range h.events(rollcall.ViewerAdmin, "") {
+			h.False(e.At.Before(last), "%s: %s of %v comes after an event of %v", name, e.Type, e.At, last)
+			last = e.At
+			if e.Type != rollcall.SessionStarted && e.Type != rollcall.SessionEnded {
+				types = append(types, e.Type)
+			}
+		}
+		h.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline, rollcall.UserBanned}, types, name)
+
+		// The end of the ban too.
+		after := h.last()
+		h.beat("alice")
+		h.live(10 * time.Second)
+		h.advance(1500 * time.Millisecond)
+		h.NoError(h.roll.Unban(h.ctx, "alice"))
+		types = nil
+		for _, e := range h.events(rollcall.ViewerAdmin, after) {
+			types = append(types, e.Type)
+		}
+		h.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline, rollcall.UserUnbanned}, types, name)
+	}
 }
 
 func leavesOverRestart(h *harness) {

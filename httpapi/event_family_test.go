@@ -34,7 +34,7 @@ func TestAReaderOfSessionsGetsNoResetBecauseOfPresence(t *testing.T) {
 	s := newSiteOver(t, engine)
 	s.login(`{"user":"alice"}`)
 	require.NoError(t, engine.Flush(t.Context()))
-	last, err := engine.LastEvent(t.Context())
+	last, err := engine.LastEvent(t.Context(), rollcall.ViewerAdmin)
 	require.NoError(t, err)
 	s.login(`{"user":"bob"}`)
 	engine.place = last

@@ -103,7 +103,9 @@ func (f *faulty) Count(context.Context, time.Time, time.Duration, rollcall.Viewe
 	return 0, f.err
 }
 
-func (f *faulty) LastEvent(context.Context) (rollcall.EventID, error) { return "", f.err }
+func (f *faulty) LastEvent(context.Context, rollcall.Viewer) (rollcall.EventID, error) {
+	return "", f.err
+}
 
 func (f *faulty) Beat(context.Context, time.Time, []string) error { return f.err }
 

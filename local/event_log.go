@@ -40,6 +40,7 @@ type eventLog struct {
 	inFlight      []flight      // changes with events that are not durable yet, ascending
 	durableRecord uint64        // newest durable record of the journal
 	durableTo     uint64        // every event up to here is durable
+	durablePublic uint64        // the newest of them that the public is told of
 	arrivals      chan struct{} // closed when durableTo rises, and made anew
 	closed        bool
 	trimmedTo     [2]uint64 // newest event no longer kept, by family
@@ -49,6 +50,7 @@ type eventLog struct {
 // flight is a change with events on its way to the disk.
 type flight struct {
 	first  uint64 // its first event
+	public uint64 // its last one that the public is told of, 0 for none
 	record uint64 // of the journal, 0 until the change is in the tables
 }
 
@@ -67,10 +69,14 @@ func (l *eventLog) reserve(events []event) uint64 {
 	defer l.mu.Unlock()
 	first := l.seq + 1
 	l.seq += uint64(len(events))
+	f := flight{first: first}
 	for i := range events {
 		l.keptCounts[events[i].family()]++
+		if events[i].audience.Shows(rollcall.ViewerPublic) {
+			f.public = first + uint64(i)
+		}
 	}
-	l.inFlight = append(l.inFlight, flight{first: first})
+	l.inFlight = append(l.inFlight, f)
 	return first
 }
 
@@ -106,7 +112,9 @@ func (l *eventLog) applied(first, record uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(l.inFlight, first, func(f flight, first uint64) int { return cmp.Compare(f.first, first) })
-	l.inFlight[i].record = record
+	if l.inFlight[i].record = record; record == abandoned {
+		l.inFlight[i].public = 0
+	}
 	if l.store.o.InMemory { // nothing is ever more durable than this
 		l.durableRecord = max(l.durableRecord, record)
 	}
@@ -138,6 +146,7 @@ func (l *eventLog) synced(n uint64) {
 func (l *eventLog) advance() {
 	n := 0
 	for n < len(l.inFlight) && l.inFlight[n].record != 0 && l.inFlight[n].record <= l.durableRecord {
+		l.durablePublic = max(l.durablePublic, l.inFlight[n].public)
 		n++
 	}
 	if n == 0 {
@@ -185,6 +194,11 @@ func (l *eventLog) load(ctx context.Context) error {
 				return err
 			}
 			l.seq = max(l.seq, events[len(events)-1].seq)
+			for i := range events {
+				if events[i].audience.Shows(rollcall.ViewerPublic) {
+					l.durablePublic = max(l.durablePublic, events[i].seq)
+				}
+			}
 			l.keptCounts[family] += len(events)
 			return nil
 		})

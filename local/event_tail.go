@@ -132,14 +132,20 @@ func (l *eventLog) read(ctx context.Context, families []rollcall.EventFamily, fi
 	return out, last, nil
 }
 
-// lastDurable returns the id of the newest durable event.
-func (l *eventLog) lastDurable() rollcall.EventID {
+// lastDurable returns the id of the newest durable event that a viewer may see. For the
+// administrator it is the end of the log, which may be an event for the public alone. A
+// place before one that is trimmed is no place to begin at.
+func (l *eventLog) lastDurable(v rollcall.Viewer) rollcall.EventID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.durableTo == 0 {
+	last := l.durableTo
+	if v == rollcall.ViewerPublic {
+		last = max(l.durablePublic, l.trimmedTo[sessionFamily], l.trimmedTo[presenceFamily])
+	}
+	if last == 0 {
 		return ""
 	}
-	return l.id(l.durableTo)
+	return l.id(last)
 }
 
 // EventsAfter implements [rollcall.Events].
@@ -159,6 +165,6 @@ func (e *Engine) Tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Ev
 }
 
 // LastEvent implements [rollcall.Events].
-func (e *Engine) LastEvent(context.Context) (rollcall.EventID, error) {
-	return e.events.lastDurable(), e.readable()
+func (e *Engine) LastEvent(_ context.Context, v rollcall.Viewer) (rollcall.EventID, error) {
+	return e.events.lastDurable(v), e.readable()
 }

@@ -98,9 +98,11 @@ func (p *partition) end(at int64, l *endShare, c *rollcall.EndCommand, res *roll
 		tx.appendEvent(rollcall.UserBanned, now, b.User, rollcall.Event{Reason: b.Reason, Actor: b.Actor})
 	}
 
-	// Who loses the last session goes offline.
+	// Who loses the last session goes offline, and who left before and is told to go now.
 	var gone []goneUser
-	for n, logout := range p.lastSessionEnds(chosen, now) {
+	going := p.lastSessionEnds(chosen, now)
+	p.addLeaving(going, l, c)
+	for n, logout := range going {
 		d, err := tx.announceGone(n, now, logout)
 		if err != nil {
 			return nil, tx.abort(err)
@@ -215,6 +217,26 @@ func (p *partition) lastSessionEnds(chosen []chosenSession, now int64) map[uint3
 		}
 	}
 	return out
+}
+
+// addLeaving adds users who have left already, and whom the command kicks or bans within
+// the leave grace: they do not come back, so the grace is over.
+func (p *partition) addLeaving(going map[uint32]bool, l *endShare, c *rollcall.EndCommand) {
+	add := func(user string) {
+		n, ok := p.find(user)
+		if !ok {
+			return
+		}
+		if _, leaving := p.announcements.logoutGraces.of(n); leaving {
+			going[n] = false
+		}
+	}
+	if l.user != "" && c.EndsAll() {
+		add(l.user)
+	}
+	for _, b := range l.bans {
+		add(b.User)
+	}
 }
 
 // appendEnd puts the end of a session into the transaction. The record moves to the

@@ -132,6 +132,36 @@ func TestThatAUserWentIsToldOnceAcrossACrash(t *testing.T) {
 	r.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline}, types)
 }
 
+func TestThatALeavingUserIsTurnedAwayIsToldOnceAcrossACrash(t *testing.T) {
+	for name, turnAway := range map[string]func(*rollcall.Roll) error{
+		"ban": func(roll *rollcall.Roll) error {
+			_, err := roll.Ban(t.Context(), "alice", time.Hour, "", "")
+			return err
+		},
+		"kick": func(roll *rollcall.Roll) error {
+			_, err := roll.Kick(t.Context(), rollcall.Kick{User: "alice"})
+			return err
+		},
+	} {
+		r := newRig(t, 0)
+		r.NoError(r.roll.Tick(r.ctx))
+		r.logout(r.login("alice"))
+		r.clock.Advance(time.Second)
+		r.NoError(turnAway(r.roll))
+		r.crash()
+		r.clock.Advance(rollcall.DefaultLeaveGrace)
+		r.NoError(r.roll.Tick(r.ctx))
+		var types []rollcall.EventType
+		for _, e := range r.presenceEvents() {
+			types = append(types, e.Type)
+		}
+		r.Equal([]rollcall.EventType{rollcall.UserOnline, rollcall.UserOffline}, types, name)
+		r.NoError(r.roll.Beat(r.ctx, "alice"))
+		r.NoError(r.eng.Flush(r.ctx))
+		r.Len(r.presenceEvents(), 3, "%s: who is heard again comes back", name)
+	}
+}
+
 func TestAnErasureRemovesEndedSessionsAFixedNumberAtATime(t *testing.T) {
 	r := newRig(t, 0)
 	const ended = 2*eraseStep + 10

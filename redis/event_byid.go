@@ -22,15 +22,7 @@ func (e *Engine) EventsByID(ctx context.Context, ids []rollcall.EventID, v rollc
 		if !ok {
 			continue // of another store
 		}
-		at := strconv.FormatInt(p.at, 10)
-		for _, stream := range streams {
-			calls = append(calls, plainCall(func() rueidis.Completed {
-				return e.client.B().Xrange().Key(e.of(p.part, stream)).Start(at + "-0").End(at + "-0").Build()
-			}))
-		}
-		calls = append(calls, plainCall(func() rueidis.Completed {
-			return e.client.B().Zrange().Key(e.of(p.part, "redacted")).Min(at).Max(at).Byscore().Withscores().Build()
-		}))
+		calls = append(calls, e.eventCalls(p)...)
 		places = append(places, p)
 	}
 	messages, err := e.do(ctx, 0, calls...)
@@ -51,6 +43,20 @@ func (e *Engine) EventsByID(ctx context.Context, ids []rollcall.EventID, v rollc
 		}
 	}
 	return out, nil
+}
+
+// eventCalls ask for the event at a place, wherever it may stand.
+func (e *Engine) eventCalls(p place) []call {
+	at := strconv.FormatInt(p.at, 10)
+	calls := make([]call, 0, perEvent)
+	for _, stream := range streams {
+		calls = append(calls, plainCall(func() rueidis.Completed {
+			return e.client.B().Xrange().Key(e.of(p.part, stream)).Start(at + "-0").End(at + "-0").Build()
+		}))
+	}
+	return append(calls, plainCall(func() rueidis.Completed {
+		return e.client.B().Zrange().Key(e.of(p.part, "redacted")).Min(at).Max(at).Byscore().Withscores().Build()
+	}))
 }
 
 // pickEvent reads the answers about one event.

@@ -27,6 +27,7 @@ const (
 type eventBounds struct {
 	newest  int64
 	trimmed [2]int64
+	public  int64 // the newest that the public is told of
 }
 
 // gone returns the place of the newest event of some families that is no longer kept, 0 if
@@ -44,15 +45,22 @@ func (b *eventBounds) gone(families []rollcall.EventFamily) (at int64) {
 type logEnd struct {
 	bounds  []eventBounds
 	settled place
+	public  place // the newest up to there that the public is told of, or that is no longer kept
 }
 
 // newest returns the place of the newest event that the bounds know.
-func (l *logEnd) newest() place {
-	newest := place{}
+func (l *logEnd) newest() (newest place) {
 	for p, b := range l.bounds {
-		if here := (place{b.newest, p}); b.newest > 0 && newest.before(here) {
-			newest = here
-		}
+		newest = later(newest, place{b.newest, p})
+	}
+	return newest
+}
+
+// newestPublic is newest of the events that the public is told of, and of those that are
+// no longer kept: who begins before one of them misses it.
+func (l *logEnd) newestPublic() (newest place) {
+	for p, b := range l.bounds {
+		newest = later(newest, place{max(b.public, b.gone(rollcall.EventFamilies())), p})
 	}
 	return newest
 }
@@ -201,6 +209,7 @@ func (e *Engine) settledEnd(ctx context.Context, every bool) (logEnd, error) {
 	if err != nil {
 		return known, err
 	}
+	public := known.newestPublic() // now, so that it lies no later than what is settled
 	if newest := known.newest(); newest != known.settled {
 		bounds, err := e.settleEvents(ctx, newest.at)
 		if err != nil {
@@ -209,6 +218,7 @@ func (e *Engine) settledEnd(ctx context.Context, every bool) (logEnd, error) {
 		}
 		known = logEnd{bounds: bounds, settled: newest}
 	}
+	known.public = public
 	return n.settle(known, commands), nil
 }
 
@@ -318,18 +328,19 @@ func (e *Engine) askForBounds(ctx context.Context, calls []call) ([]eventBounds,
 // eventBoundsCall asks one partition for its bounds.
 func (e *Engine) eventBoundsCall(part int) call {
 	return plainCall(func() rueidis.Completed {
-		return e.client.B().Hmget().Key(e.states[part]).Field("lastevent", "trimmedlog", "trimmedpres").Build()
+		return e.client.B().Hmget().Key(e.states[part]).Field("lastevent", "trimmedlog", "trimmedpres", "lastpublic").Build()
 	})
 }
 
 func readEventBounds(msg rueidis.RedisMessage) (b eventBounds, err error) {
 	fields, err := msg.ToArray()
-	if err != nil || len(fields) != 1+len(b.trimmed) {
+	if err != nil || len(fields) != 2+len(b.trimmed) {
 		return b, damaged("the events")
 	}
 	b.newest, _ = fields[0].AsInt64() // nil if there was none yet
 	for f := range b.trimmed {
 		b.trimmed[f], _ = fields[1+f].AsInt64()
 	}
+	b.public, _ = fields[1+len(b.trimmed)].AsInt64()
 	return b, nil
 }

@@ -120,6 +120,56 @@ func TestAReaderAheadOfTheLogIsTold(t *testing.T) {
 	}
 }
 
+// TestAReaderWhoseEventIsLostIsTold has the store lose the newest event, as after a
+// failover, and go on with others.
+func TestAReaderWhoseEventIsLostIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 2, rollcall.Options{})
+	first := r.ban(t, 0, "first")
+	_, before := r.after(t, "")
+	r.ban(t, 0, "lost")
+	_, last := r.after(t, before)
+	at, ok := r.e.parseEventID(last)
+	require.True(t, ok)
+	kept, ok := r.e.parseEventID(before)
+	require.True(t, ok)
+
+	// Somebody waits behind it.
+	waited := make(chan error, 1)
+	go func() {
+		_, err := r.roll.Tail(t.Context(), last, 10)
+		waited <- err
+	}()
+	require.Eventually(t, func() bool {
+		r.e.news.mu.Lock()
+		defer r.e.news.mu.Unlock()
+		return r.e.news.waiting > 0
+	}, time.Minute, time.Millisecond, "the reader waits")
+	r.do(t, "XDEL", r.e.of(0, "log"), strconv.FormatInt(at.at, 10)+"-0")
+	r.do(t, "HSET", r.e.states[0], "lastevent", strconv.FormatInt(kept.at, 10))
+	select {
+	case err := <-waited:
+		require.ErrorIs(t, err, rollcall.ErrEventsGone)
+	case <-time.After(time.Minute):
+		require.FailNow(t, "the reader was told nothing")
+	}
+
+	// Its partition goes on past the place, and so does the other.
+	r.ban(t, 1, "other")
+	later := r.ban(t, 0, "later")
+	_, err := r.roll.EventsAfter(t.Context(), last, 10)
+	require.ErrorIs(t, err, rollcall.ErrEventsGone)
+	_, err = r.roll.Tail(t.Context(), last, 10)
+	require.ErrorIs(t, err, rollcall.ErrEventsGone)
+	got, _ := r.after(t, before)
+	require.Contains(t, got, later, "who has not had it goes on")
+
+	// Who stands at an event that was redacted since, or trimmed, has lost nothing.
+	require.NoError(t, r.roll.Erase(t.Context(), first))
+	got, _ = r.after(t, before)
+	require.Contains(t, got, later)
+}
+
 // TestAnEventThatIsRedactedWhileItIsReadComesOnce has the same event in the stream and
 // among those that were redacted, as a reader may find it who reads both in turn.
 func TestAnEventThatIsRedactedWhileItIsReadComesOnce(t *testing.T) {

@@ -37,7 +37,7 @@ import (
 // | --- | --- |
 // | its server, after any step | from another server what follows the last event that came |
 // | a master, before its replica had what step 2 noted | events lost with the master are missing; no other is, unless the new master's clock is behind by more than the failover took |
-// | a master, before its replica had the reader's last event | [rollcall.ErrEventsGone]: the log ends before that event. If its partition has later ones meanwhile, the reader goes on behind it |
+// | a master, before its replica had the reader's last event | [rollcall.ErrEventsGone], also in the middle of a Tail: the event is not there, and was not trimmed. So is all that was lost behind it |
 
 // Tail implements [rollcall.Events].
 func (e *Engine) Tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Event, error) {
@@ -115,16 +115,20 @@ func (e *Engine) EventsAfter(ctx context.Context, q rollcall.EventQuery) (rollca
 }
 
 // LastEvent implements [rollcall.Events].
-func (e *Engine) LastEvent(ctx context.Context) (rollcall.EventID, error) {
+func (e *Engine) LastEvent(ctx context.Context, v rollcall.Viewer) (rollcall.EventID, error) {
 	if err := e.checkOpen(); err != nil {
 		return "", err
 	}
 	e.news.noteReader()
 	known, err := e.settledEnd(ctx, true)
-	if err != nil || known.settled.at == 0 {
+	last := known.settled
+	if v == rollcall.ViewerPublic {
+		last = known.public
+	}
+	if err != nil || last.at == 0 {
 		return "", err
 	}
-	return e.eventID(known.settled), nil
+	return e.eventID(last), nil
 }
 
 // eventReader reads events on behind a place.
@@ -183,6 +187,9 @@ func (p place) startIn(part int) int64 {
 // passed over; gone is the newest of that, and the zero place if nothing is missing.
 func (r *eventReader) next(ctx context.Context, known logEnd) (out []rollcall.Event, gone place, err error) {
 	from := r.at
+	if known.bounds[r.at.part].newest < r.at.at {
+		return nil, place{}, rollcall.ErrEventsGone // the log ends before it
+	}
 	var parts []int
 	for p, b := range known.bounds {
 		gone = later(gone, place{b.gone(r.families), p})
@@ -237,6 +244,10 @@ type foundEvents struct {
 func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) (foundEvents, error) {
 	var calls []call
 	end := strconv.FormatInt(upTo, 10)
+	stands := slices.Contains(parts, r.at.part) && r.at.at > 0 // the event that the reader stands at is looked for
+	if stands {
+		calls = r.eventCalls(r.at)
+	}
 	for _, p := range parts {
 		start := strconv.FormatInt(r.at.startIn(p), 10)
 		for _, family := range r.families {
@@ -254,6 +265,13 @@ func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) (foundE
 	}
 	out := foundEvents{edge: math.MaxInt64}
 	each := len(r.families) + beside
+	if stands {
+		last := messages[perEvent+(slices.Index(parts, r.at.part)+1)*each-1]
+		if err := r.checkStands(messages[:perEvent], last); err != nil {
+			return foundEvents{}, err
+		}
+		messages = messages[perEvent:]
+	}
 	for i, p := range parts {
 		if err := r.take(&out, p, messages[i*each:][:each]); err != nil {
 			return foundEvents{}, err
@@ -263,6 +281,20 @@ func (r *eventReader) read(ctx context.Context, parts []int, upTo int64) (foundE
 		return cmp.Or(cmp.Compare(a.place.at, b.place.at), cmp.Compare(a.place.part, b.place.part))
 	})
 	return out, nil
+}
+
+// checkStands returns [rollcall.ErrEventsGone] if the event that the reader stands at is
+// neither there nor trimmed: a failover has lost it, and what followed it too.
+func (r *eventReader) checkStands(event []rueidis.RedisMessage, bounds rueidis.RedisMessage) error {
+	found, err := pickEvent(event, r.at)
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	b, err := readEventBounds(bounds)
+	if err == nil && b.gone(rollcall.EventFamilies()) < r.at.at {
+		err = rollcall.ErrEventsGone
+	}
+	return err
 }
 
 // take reads the answers of one partition.

@@ -15,6 +15,7 @@ var (
 	luaComment  = regexp.MustCompile(`--[^\n]*`)
 	luaKey      = regexp.MustCompile(`\bkey\('([a-z]+)`)
 	luaField    = regexp.MustCompile(`\bsetState\('([a-z]+)'|\bpart, '([a-z]+)'`)
+	luaFunction = regexp.MustCompile(`(?m)^local function (\w+)|^  function (\w+)`)
 	luaArgument = regexp.MustCompile(`ARGV\[(\d+)\]|argumentsFrom\((\d+)\)`)
 )
 
@@ -52,6 +53,30 @@ func TestScriptsNameTheirArguments(t *testing.T) {
 		for _, m := range luaArgument.FindAllStringSubmatch(block, -1) {
 			require.Equal(t, strconv.Itoa(next), m[1]+m[2], "%s: the arguments in their order", path)
 			next++
+		}
+	}
+}
+
+// TestScriptsNeedWhatTheyCall looks in each script for calls of functions that only a part
+// gives which the script does not have: the call would fail, perhaps in a rare case alone.
+func TestScriptsNeedWhatTheyCall(t *testing.T) {
+	t.Parallel()
+	all, err := loadScripts()
+	require.NoError(t, err)
+	given := map[string]bool{}
+	for _, s := range all.all {
+		for _, m := range luaFunction.FindAllStringSubmatch(s.text, -1) {
+			given[m[1]+m[2]] = true
+		}
+	}
+	require.True(t, given["isBefore"] && given["placeSession"])
+	for _, s := range all.all {
+		code := luaComment.ReplaceAllString(s.text, "")
+		for name := range given {
+			if !regexp.MustCompile(`\b` + name + `\(`).MatchString(code) {
+				continue
+			}
+			require.Regexp(t, `\blocal [^=\n]*\b`+name+`\b`, code, "%s calls %s, and needs no part that gives it", s.name, name)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (r *rig) copiesIn(t *testing.T, part int, user string, n int) {
 func (r *rig) events(t *testing.T, typ rollcall.EventType) (out []rollcall.Event) {
 	t.Helper()
 	after := rollcall.EventID("")
-	last, err := r.e.LastEvent(t.Context())
+	last, err := r.e.LastEvent(t.Context(), rollcall.ViewerAdmin)
 	require.NoError(t, err)
 	for after != last {
 		some, err := r.e.Tail(t.Context(), rollcall.EventQuery{After: after, Limit: 1000, Viewer: rollcall.ViewerAdmin})

@@ -55,7 +55,7 @@ type store interface {
 	EventsAfter(ctx context.Context, q rollcall.EventQuery) (rollcall.EventPart, error)
 	Tail(ctx context.Context, q rollcall.EventQuery) ([]rollcall.Event, error)
 	EventsByID(ctx context.Context, ids []rollcall.EventID, v rollcall.Viewer) ([]rollcall.Event, error)
-	LastEvent(ctx context.Context) (rollcall.EventID, error)
+	LastEvent(ctx context.Context, viewer rollcall.Viewer) (rollcall.EventID, error)
 	LeaseWebhook(ctx context.Context, now time.Time, id, holder string, until time.Time) (bool, error)
 	WebhookState(ctx context.Context, id string) (rollcall.WebhookState, error)
 	SaveWebhookState(ctx context.Context, now time.Time, id, holder string, s rollcall.WebhookState) error
@@ -266,7 +266,7 @@ func (d *Deliverer) listen(ctx context.Context) (end func()) {
 
 // follow follows the log of events until that fails.
 func (d *Deliverer) follow(ctx context.Context) {
-	place, err := d.src.LastEvent(ctx)
+	place, err := d.src.LastEvent(ctx, rollcall.ViewerAdmin)
 	for err == nil {
 		d.wakeAll()
 		var events []rollcall.Event

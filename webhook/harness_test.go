@@ -306,7 +306,7 @@ func (w *world) EventsByID(_ context.Context, ids []rollcall.EventID, v rollcall
 	return out, nil
 }
 
-func (w *world) LastEvent(context.Context) (rollcall.EventID, error) {
+func (w *world) LastEvent(context.Context, rollcall.Viewer) (rollcall.EventID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.events) == 0 {

@@ -129,7 +129,7 @@ func (w *worker) passGap(ctx context.Context, part *rollcall.EventPart, now time
 func (w *worker) lastEvent(ctx context.Context) (rollcall.EventID, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return w.d.src.LastEvent(ctx)
+	return w.d.src.LastEvent(ctx, rollcall.ViewerAdmin)
 }
 
 // lose has the receiver told that events are missing. One message is enough for all that

@@ -1,12 +1,13 @@
 -- Settles the events of a partition up to a place: all that follow get later places.
 --
--- returns  {place of the newest event, of the newest of each stream that is no longer kept}
+-- returns  {place of the newest event, of the newest of each stream that is no longer
+--          kept, of the newest event that the public is told of}
 -- costs    O(1)
 
 local part = KEYS[1] -- rc:{p}:part
 local upTo = ARGV[1] -- a place
 
-local state = redis.call('HMGET', part, 'lastevent', 'trimmedlog', 'trimmedpres', 'eventfloor')
+local state = redis.call('HMGET', part, 'lastevent', 'trimmedlog', 'trimmedpres', 'eventfloor', 'lastpublic')
 if math.max(tonumber(state[1]) or 0, tonumber(state[4]) or 0) < tonumber(upTo) then
   -- Redis may refuse writes just now. Then it takes no event either, and those that
   -- come when it takes writes again have later places by their time.
@@ -16,4 +17,4 @@ if math.max(tonumber(state[1]) or 0, tonumber(state[4]) or 0) < tonumber(upTo) t
     if t[1] * 1000000 + t[2] <= tonumber(upTo) then return noted end
   end
 end
-return {state[1] or '0', state[2] or '0', state[3] or '0'}
+return {state[1] or '0', state[2] or '0', state[3] or '0', state[5] or '0'}

@@ -51,13 +51,24 @@ local function closeAll(of, c)
   end
 end
 
-advance()
+-- tellDue tells what was due of a user before: events of one user come in the order in
+-- which they happened.
+local told = {}
+local function tellDue(of)
+  if told[of] then return end
+  told[of] = true
+  endDueOf(of)
+  announceDue(of)
+end
 
--- Sessions by their ids. What was due of their users comes first: events of one user
--- come in the order in which they happened.
+advance()
+if user ~= '' then tellDue(user) end
+for i = bansFrom, #list, 5 do tellDue(list[i]) end
+
+-- Sessions by their ids.
 for i = 1, idCount do
   local s = loadSession(list[i])
-  if s then endDueOf(s.user) end
+  if s then tellDue(s.user) end
   s = s and loadSession(list[i])
   if s and not endIfOverdue(s) then close(s, cause, reason, actor) end
 end
@@ -76,8 +87,10 @@ for i = bansFrom, #list, 5 do
 end
 if bansFrom <= #list then call('HINCRBY', part, 'banchange', 1) end
 
--- Whoever has no session left is gone.
+-- Whoever has no session left is gone. For those who left before, the grace is over.
 for _, a in ipairs(affected) do
   if not hasSession(a[1]) then setGone(a[1], a[2]) end
 end
+if user ~= '' and device == '' and except == '' and cause ~= 'logout' then endLogoutGrace(user) end
+for i = bansFrom, #list, 5 do endLogoutGrace(list[i]) end
 return done({table.concat(ids), pending})

@@ -1,8 +1,8 @@
--- needs: env event
+-- needs: env bytes event presence session_large session session_due
 -- Lifts a ban.
 --
 -- returns  1, or 0 if there was none in force
--- costs    O(1)
+-- costs    O(log n), and O(log n) for each session that is past its deadline
 
 local user = ARGV[2] -- '' for no event
 local banKey = ARGV[3]
@@ -13,5 +13,10 @@ advance()
 call('HDEL', key('bans'), banKey)
 call('ZREM', key('banends'), banKey)
 call('HINCRBY', part, 'banchange', 1)
-if user ~= '' then emit('log', USER_UNBANNED, user) end
+if user ~= '' then
+  -- What was due of the user comes before, in the order in which it happened.
+  endDueOf(user)
+  announceDue(user)
+  emit('log', USER_UNBANNED, user)
+end
 return done(1)

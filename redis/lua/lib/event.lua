@@ -61,6 +61,7 @@ local function emit(stream, kind, user, opt)
   setState('lastevent', num(lastEvent))
   local audience = opt.audience or (user ~= '' and invisible(user) and FOR_ADMIN) or FOR_ALL
   if kind <= SESSION_ENDED and audience ~= FOR_ADMIN then countFlow(kind, opt.cause) end
+  if audience ~= FOR_ADMIN then setState('lastpublic', num(lastEvent)) end
   local sid, cause, reason, actor = opt.sid or '', opt.cause or '', opt.reason or '', opt.actor or ''
   call('XADD', key(stream), num(lastEvent) .. '-0', 'e', struct.pack('>BBI8Bc0Bc0Bc0I2c0Bc0',
     kind, audience, opt.at or at, #user, user, #sid, sid, #cause, cause, #reason, reason, #actor, actor))

@@ -1,5 +1,6 @@
 -- Who was seen when, and what of it has been announced. Needs bytes.lua and event.lua.
--- Gives isAnnounced, offlineAt, announceOffline, recordBeat, setGone and announceDue.
+-- Gives isAnnounced, offlineAt, announceOffline, recordBeat, setGone, announceDue and
+-- endLogoutGrace.
 --
 -- Sweeps announce users offline in the order of their last signs of life: all who were
 -- last seen before the second offlineBefore, and of that second those up to the user
@@ -79,10 +80,22 @@ local function recordBeat(users)
   end
 end
 
+-- endLogoutGrace tells that a user who logged out is offline, if that has not been told:
+-- they do not come back within the grace.
+local function endLogoutGrace(user)
+  local due = logoutDueAt(user)
+  if not due then return end
+  call('ZREM', key('loggedout'), user)
+  if presenceEvents == 1 then emit('pres', USER_OFFLINE, user, {at = math.min(at, due)}) end
+end
+
 -- setGone makes a user gone: offline until their next sign of life.
 local function setGone(user, cause)
   local last = tonumber(call('ZSCORE', key('seen'), user) or 0)
-  if last <= 0 then return end
+  if last <= 0 then
+    if cause ~= 'logout' then endLogoutGrace(user) end
+    return
+  end
   if presenceEvents == 1 and not isAnnounced(user, last) then
     if last < onlineSince(offlineWindow) then
       announceOffline(user, last)
