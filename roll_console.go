@@ -121,6 +121,14 @@ func (r *Roll) ConsoleSession(ctx context.Context, text string) (ConsoleSession,
 	})
 }
 
+// ConsoleSessionOf is ConsoleSession for who keeps the hash of the text alone.
+func (r *Roll) ConsoleSessionOf(ctx context.Context, hash PassHash) (ConsoleSession, error) {
+	return observe(r, "console_session", func() (ConsoleSession, error) {
+		p, key, err := r.passWith(ctx, r.consoleNow(), hash)
+		return consoleSessionOf(p, key), err
+	})
+}
+
 // UseConsoleSession is ConsoleSession for a request of the session's browser: it
 // keeps the session for another ConsoleIdle, to within a minute.
 func (r *Roll) UseConsoleSession(ctx context.Context, text string) (ConsoleSession, error) {
@@ -170,7 +178,12 @@ func (r *Roll) consolePass(ctx context.Context, now time.Time, text string) (Con
 	if !strings.HasPrefix(text, consoleSessionPrefix) {
 		return ConsolePass{}, APIKey{}, consoleSessionEnded()
 	}
-	p, err := r.engine.Pass(ctx, now, HashPass(text))
+	return r.passWith(ctx, now, HashPass(text))
+}
+
+// passWith is consolePass by the hash of the text.
+func (r *Roll) passWith(ctx context.Context, now time.Time, hash PassHash) (ConsolePass, APIKey, error) {
+	p, err := r.engine.Pass(ctx, now, hash)
 	if CodeOf(err) == CodeNotFound || err == nil && p.Kind != PassSession {
 		return p, APIKey{}, consoleSessionEnded()
 	}

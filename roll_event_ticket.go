@@ -15,8 +15,9 @@ const EventTicketTTL = 30 * time.Second
 // EventTicket lets a page that must not hold an API key read events once. It is
 // sealed with the secret, so any server with the same secret can open it.
 type EventTicket struct {
-	ID        string // different for each
-	Key       string // id of the API key that it was made with, "" without one
+	ID        string   // different for each
+	Key       string   // id of the API key that it was made with, "" without one
+	Console   PassHash // of the session of the console that it was made in; zero without one
 	Role      Role
 	Filter    EventFilter
 	ExpiresAt time.Time
@@ -29,6 +30,7 @@ const ticketPrefix = "rcet_"
 type ticketClaims struct {
 	ID      string      `json:"i"`
 	Key     string      `json:"k,omitempty"`
+	Console []byte      `json:"s,omitempty"`
 	Role    Role        `json:"r"`
 	Types   []EventType `json:"t,omitempty"`
 	User    string      `json:"u,omitempty"`
@@ -36,18 +38,23 @@ type ticketClaims struct {
 	Expires int64       `json:"e"`
 }
 
-// NewEventTicket makes a ticket for the holder of a key, which is "" for whoever
-// needs none. Whoever opens it makes sure that it is used once.
-func (r *Roll) NewEventTicket(key string, role Role, f EventFilter) (text string, t EventTicket, err error) {
-	if err := f.Validate(); err != nil {
+// NewEventTicket makes a ticket with the Key, Console, Role and Filter of t; the rest of
+// it is filled in. Who opens the ticket makes sure that it is used once, and that the key
+// or the session still works.
+func (r *Roll) NewEventTicket(t EventTicket) (text string, _ EventTicket, err error) {
+	if err := t.Filter.Validate(); err != nil {
 		return "", t, err
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the program instead
-	t = EventTicket{ID: hex.EncodeToString(id[:]), Key: key, Role: role, Filter: f, ExpiresAt: r.clock.Now().Add(EventTicketTTL)}
-	plain, err := json.Marshal(ticketClaims{
-		ID: t.ID, Key: key, Role: role, Types: f.Types, User: f.User, Cause: f.Cause, Expires: t.ExpiresAt.UnixMilli(),
-	})
+	t.ID, t.ExpiresAt = hex.EncodeToString(id[:]), r.clock.Now().Add(EventTicketTTL)
+	claims := ticketClaims{
+		ID: t.ID, Key: t.Key, Role: t.Role, Types: t.Filter.Types, User: t.Filter.User, Cause: t.Filter.Cause, Expires: t.ExpiresAt.UnixMilli(),
+	}
+	if t.Console != (PassHash{}) {
+		claims.Console = t.Console[:]
+	}
+	plain, err := json.Marshal(claims)
 	if err != nil {
 		return "", t, err
 	}
@@ -82,6 +89,7 @@ func (r *Roll) OpenEventTicket(text string) (EventTicket, error) {
 		ID: c.ID, Key: c.Key, Role: c.Role, Filter: EventFilter{Types: c.Types, User: c.User, Cause: c.Cause},
 		ExpiresAt: time.UnixMilli(c.Expires).UTC(),
 	}
+	copy(t.Console[:], c.Console)
 	if !r.clock.Now().Before(t.ExpiresAt) {
 		return EventTicket{}, bad
 	}

@@ -371,6 +371,7 @@ var without = map[string]string{
 	"Window":            "the server's own window is taken for 0",
 	"NewEventTicket":    "for pages of browsers",
 	"OpenEventTicket":   "the server does",
+	"ConsoleSessionOf":  "the server does",
 	"StopWebhook":       "the server does",
 	"EndReplay":         "the server does",
 	"FriendsOfMany":     "for the streams of a server: a client reads one list at a time",

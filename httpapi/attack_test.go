@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,60 @@ func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 		conn := dial(t, server, "POST "+target+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{")
 		require.Equal(t, status, statusOn(t, conn), target)
 	}
+}
+
+// deadlines is a writer that keeps how long each deadline for reading is.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read []time.Duration
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	if !at.IsZero() {
+		d.read = append(d.read, time.Until(at))
+	}
+	return nil
+}
+
+func TestAStrangersBodyHasFiveSeconds(t *testing.T) {
+	s := newSite(t)
+	token := s.loginUser("u")
+	for _, c := range []struct {
+		as, target, body string
+		status           int
+		longest          time.Duration
+	}{
+		{"", "/v1/touch", `{"token":"` + token + `"}`, 200, 5 * time.Second},
+		{"", "/v1/console/session", `{"key":"rck_x"}`, 401, 5 * time.Second},
+		{"", "/v1/sessions", `{"user":"v"}`, 401, 5 * time.Second},
+		{"rck_unknown", "/v1/sessions", `{"user":"v"}`, 401, 5 * time.Second},
+		{"", "/nowhere", `{}`, 404, 5 * time.Second},
+		{"writer", "/v1/sessions", `{"user":"v"}`, 201, 30 * time.Second},
+		{"writer", "/v1/touch", `{"tokens":["` + token + `"]}`, 200, 30 * time.Second},
+	} {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := s.request(c.as, "POST", c.target, c.body)
+		r.Header.Set("Rollcall-Console", "1")
+		s.server.ServeHTTP(w, r)
+		require.Equal(t, c.status, w.Code, "%s as %q: %s", c.target, c.as, w.Body)
+		require.NotEmpty(t, w.read, "%s as %q", c.target, c.as)
+		longest := slices.Max(w.read)
+		require.LessOrEqual(t, longest, c.longest, "%s as %q", c.target, c.as)
+		require.Greater(t, longest+generous/2, c.longest, "%s as %q", c.target, c.as)
+	}
+}
+
+func TestAStrangerIsToldHowLongABodyMayTake(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	conn := dial(t, s.live(), "POST /v1/touch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, 400, answer.StatusCode)
+	require.Contains(t, string(text), "did not arrive within 5s")
 }
 
 func TestAClientThatSendsItsWholeBodyFirstGetsTheRefusal(t *testing.T) {

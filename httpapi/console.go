@@ -118,6 +118,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, s.chargeFailure(c, err))
 		return
 	}
+	s.streams.credentials.changed() // the session that it replaces has ended
 	c.console, c.key, c.role = &session, session.Key, session.Role
 	if err := s.signedIn(ctx, &session); err != nil {
 		s.fail(w, r, errors.Join(err, s.roll.SignOut(ctx, text)))
@@ -175,6 +176,7 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 			s.fail(w, r, err)
 			return
 		}
+		s.streams.credentials.changed()
 		if c.console != nil {
 			s.security.act(ctx, "console_signed_out", slog.String("session", c.console.ID))
 		}

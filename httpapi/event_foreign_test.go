@@ -67,7 +67,7 @@ func TestATicketWorksOnceOnEachServer(t *testing.T) {
 		return w.Code
 	}
 	newTicket := func() string {
-		text, _, err := rolls[0].NewEventTicket(key.ID, key.Role, rollcall.EventFilter{})
+		text, _, err := rolls[0].NewEventTicket(rollcall.EventTicket{Key: key.ID, Role: key.Role})
 		require.NoError(t, err)
 		return text
 	}

@@ -36,7 +36,7 @@ func (s *Server) answerEventPage(w http.ResponseWriter, r *http.Request, q event
 	page, err := p.answer(ctx)
 	switch {
 	case errors.Is(context.Cause(ctx), errRevoked):
-		s.fail(w, r, unauthenticated("this API key does not work any more"))
+		s.fail(w, r, c.worksNoMore())
 	case err != nil:
 		s.fail(w, r, err)
 	default:

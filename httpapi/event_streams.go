@@ -17,7 +17,7 @@ import (
 type openStreams struct {
 	truth, public *feed                   // by who may see what
 	friends       *fanout.Hub[liveChange] // of live friends, fed by both
-	keys          *keyWatch
+	credentials   *credentialWatch
 	tickets       usedTickets
 	metrics       *streamMetrics
 	faults        *faultLog
@@ -74,7 +74,7 @@ const (
 var (
 	errBehind   = errors.New("the reader fell too far behind")
 	errStopping = errors.New("the server stops")
-	errRevoked  = errors.New("the key does not work any more")
+	errRevoked  = errors.New("the key, or the session of the console, does not work any more")
 	errEnded    = errors.New("the session has ended")
 )
 
@@ -84,7 +84,7 @@ func newStreams(roll, public *rollcall.Roll, limits StreamLimits, metrics *Metri
 	s := &openStreams{
 		ending: life, end: end,
 		truth: newFeed(life, roll), public: newFeed(life, public), friends: fanout.New[liveChange](maxBehind),
-		keys: newKeyWatch(life, roll), metrics: metrics.streams, faults: faults, limits: limits,
+		credentials: newCredentialWatch(life, roll), metrics: metrics.streams, faults: faults, limits: limits,
 		owners: make(map[string]int), streams: make(map[*stream]struct{}),
 		pages: make(chan struct{}, pagesAtOnce), lookEvery: lookEvery,
 	}
@@ -157,17 +157,11 @@ func (s *openStreams) deregister(st *stream) {
 }
 
 // lifeOf returns the context of a caller who waits for a page: it ends with the
-// request, with the server, and with the key. end is called when the page is there.
+// request, with the server, and with the credential. end is called when the page is there.
 func (s *openStreams) lifeOf(ctx context.Context, c *caller) (life context.Context, end context.CancelCauseFunc) {
 	life, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ending, func() { cancel(errStopping) })
-	unwatch := func() {}
-	if c.key.ID != "" {
-		unwatch = s.keys.watch(c.key.ID, func() { cancel(errRevoked) })
-	}
-	if c.console != nil {
-		go s.keys.watchConsole(life, c.cookie, func() { cancel(errRevoked) })
-	}
+	unwatch := s.credentials.watch(c.credential(), func() { cancel(errRevoked) })
 	return life, func(cause error) {
 		stop()
 		unwatch()

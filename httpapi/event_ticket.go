@@ -21,7 +21,7 @@ type ticketInput struct {
 // eventTicket lets a page read events once.
 type eventTicket struct {
 	Ticket    string  `json:"ticket" doc:"secret; for GET /v1/events?ticket="`
-	ExpiresAt instant `json:"expires_at" doc:"30 s from now; a stream that has begun goes on"`
+	ExpiresAt instant `json:"expires_at" doc:"30 s from now; a stream that has begun goes on, as long as the key or the session of the console works that it was made with"`
 }
 
 func (s *Server) registerEventTickets() {
@@ -34,7 +34,10 @@ func (s *Server) registerEventTickets() {
 
 func (s *Server) createEventTicket(ctx context.Context, in *ticketInput) (eventTicket, error) {
 	c := callerOf(ctx)
-	text, ticket, err := s.roll.NewEventTicket(c.key.ID, c.role, rollcall.EventFilter{Types: in.Body.Types, User: in.Body.User, Cause: in.Body.Cause})
+	text, ticket, err := s.roll.NewEventTicket(rollcall.EventTicket{
+		Key: c.key.ID, Console: c.pass, Role: c.role,
+		Filter: rollcall.EventFilter{Types: in.Body.Types, User: in.Body.User, Cause: in.Body.Cause},
+	})
 	return eventTicket{Ticket: text, ExpiresAt: instantOf(ticket.ExpiresAt)}, err
 }
 
@@ -49,31 +52,46 @@ func ticketIn(g *gate, r *http.Request) string {
 	return r.URL.Query().Get(ticketParam)
 }
 
-// admitTicket lets in who holds a ticket, as the holder of the key that it was made
-// with.
+// admitTicket lets in who holds a ticket, as the holder of the key or of the session of
+// the console that it was made with.
 func (s *Server) admitTicket(c *caller, r *http.Request, text string) error {
 	ticket, err := s.roll.OpenEventTicket(text)
 	if err != nil {
 		return s.chargeFailure(c, err)
 	}
-	if ticket.Key != "" {
-		// The key may have been revoked since.
+	if err := s.checkMaker(c, r, &ticket); err != nil {
+		return s.chargeFailure(c, err)
+	}
+	if err := s.streams.tickets.use(ticket.ID, s.roll.Now()); err != nil {
+		return s.chargeFailure(c, err)
+	}
+	c.role, c.ticket = ticket.Role, &ticket
+	return nil
+}
+
+// checkMaker fills in with what a ticket was made, and refuses it if that works no more.
+func (s *Server) checkMaker(c *caller, r *http.Request, ticket *rollcall.EventTicket) error {
+	switch {
+	case ticket.Console != (rollcall.PassHash{}):
+		session, err := s.roll.ConsoleSessionOf(r.Context(), ticket.Console)
+		if rollcall.CodeOf(err) == rollcall.CodeUnauthenticated {
+			return unauthenticated("the session of the console that this ticket was made in has ended: sign in")
+		}
+		c.console, c.pass, c.key = &session, ticket.Console, session.Key
+		return err
+	case ticket.Key != "":
 		keys, err := s.roll.Keys(r.Context())
 		if err != nil {
 			return err
 		}
 		i := slices.IndexFunc(keys, func(k rollcall.APIKey) bool { return k.ID == ticket.Key })
 		if i < 0 || (!keys[i].ExpiresAt.IsZero() && !s.roll.Now().Before(keys[i].ExpiresAt)) {
-			return s.chargeFailure(c, unauthenticated("the key that this ticket was made with does not work any more"))
+			return unauthenticated("the key that this ticket was made with does not work any more")
 		}
 		c.key = keys[i]
-	} else if s.opts.Auth != AuthOff {
-		return s.chargeFailure(c, unauthenticated("this ticket was made while no keys were needed"))
+	case s.opts.Auth != AuthOff:
+		return unauthenticated("this ticket was made while no keys were needed")
 	}
-	if err := s.streams.tickets.use(ticket.ID, s.roll.Now()); err != nil {
-		return s.chargeFailure(c, err)
-	}
-	c.role, c.ticket = ticket.Role, &ticket
 	return nil
 }
 

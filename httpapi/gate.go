@@ -61,8 +61,11 @@ func (s *Server) guard(g *gate, next http.HandlerFunc) http.HandlerFunc {
 		c := callerOf(r.Context())
 		c.gate = g
 		// Who calls is decided before anything is read or decoded: strangers
-		// get a few kilobytes and no work.
+		// get a few kilobytes, a few seconds and no work.
 		err := s.admit(g, c, r)
+		if err == nil && (c.role != "" || c.session.User != "") {
+			trust(r.Body)
+		}
 		if err == nil {
 			err = g.check(c, r)
 		}

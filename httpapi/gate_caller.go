@@ -27,7 +27,7 @@ type caller struct {
 	session rollcall.Session      // of the token, on routes that need a live one
 
 	console *rollcall.ConsoleSession // in place of a key's text; nil for none
-	cookie  string                   // the text of that session
+	pass    rollcall.PassHash        // of that session
 }
 
 type callerKey struct{}
@@ -92,6 +92,14 @@ func (c *caller) auditor() string {
 func streams(r *http.Request) bool {
 	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return mediaType == textType
+}
+
+// worksNoMore refuses a caller whose key, or session of the console, has ended meanwhile.
+func (c *caller) worksNoMore() error {
+	if c.console != nil {
+		return unauthenticated("this session of the console has ended: sign in")
+	}
+	return unauthenticated("this API key does not work any more")
 }
 
 // need refuses callers below a role; what says which part of the request asks

@@ -74,9 +74,10 @@ func (s *Server) admitConsole(c *caller, r *http.Request) error {
 		if err := s.roll.SignOut(r.Context(), cookie.Value); err != nil {
 			return err
 		}
+		s.streams.credentials.changed()
 		return unauthenticated("the proxy names somebody else now: sign in")
 	}
-	c.console, c.cookie = &session, cookie.Value
+	c.console, c.pass = &session, rollcall.HashPass(cookie.Value)
 	c.key, c.role = session.Key, session.Role
 	return s.perKey.take(c.keyOwner(), time.Now())
 }

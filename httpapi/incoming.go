@@ -14,9 +14,11 @@ import (
 // How long a connection may keep a request waiting, and how much of a refused
 // one is read on.
 const (
-	// bodyReadTimeout is how long a client may take to send a body, from the
-	// moment its header was read; a stream, to send more of it.
+	// bodyReadTimeout is how long a known caller may take to send a body, from the
+	// moment they were let in; a stream, to send more of it.
 	bodyReadTimeout = 30 * time.Second
+	// strangerTimeout is that of all others, from the moment the header was read.
+	strangerTimeout = 5 * time.Second
 	// writeTimeout is how long a client may take to accept each writeChunk of
 	// the answer.
 	writeTimeout = 30 * time.Second
@@ -32,8 +34,9 @@ const (
 type incoming struct {
 	io.ReadCloser
 	conn    *http.ResponseController
-	expects bool // the client waits for 100 Continue, which the first Read sends
-	stream  bool // each Read has bodyReadTimeout, not all of them together
+	limit   time.Duration // how long the client may take
+	expects bool          // the client waits for 100 Continue, which the first Read sends
+	stream  bool          // each Read has bodyReadTimeout, not all of them together
 	begun   bool
 	done    bool // at its end, or broken
 }
@@ -41,16 +44,34 @@ type incoming struct {
 // receive starts the clock of a request's body and puts r.Body under it. The
 // answer may be sent before the body has arrived.
 func receive(w http.ResponseWriter, r *http.Request) *incoming {
-	b := &incoming{ReadCloser: r.Body, conn: http.NewResponseController(w), expects: r.Header.Get("Expect") != ""}
+	b := &incoming{
+		ReadCloser: r.Body, conn: http.NewResponseController(w), limit: strangerTimeout, expects: r.Header.Get("Expect") != "",
+	}
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		b.done = true
 		return b
 	}
 	// Writers of tests have no deadlines and no duplex; they need none.
 	_ = b.conn.EnableFullDuplex()
-	b.deadline(bodyReadTimeout)
+	b.deadline(b.limit)
 	r.Body = b
 	return b
+}
+
+// trust gives the sender of a body the time of a known caller, from now on.
+func trust(body io.Reader) {
+	if b, ok := body.(*incoming); ok {
+		b.limit = bodyReadTimeout
+		b.deadline(b.limit)
+	}
+}
+
+// timeOf returns how long the sender of a body may take.
+func timeOf(body io.Reader) time.Duration {
+	if b, ok := body.(*incoming); ok {
+		return b.limit
+	}
+	return bodyReadTimeout
 }
 
 // deadline sets when reading fails; 0 takes the deadline away.
@@ -106,7 +127,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	case int64(buf.Len()) > limit:
 		return nil, tooLarge(limit)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return nil, rollcall.Invalid("body", "did not arrive within %v", bodyReadTimeout)
+		return nil, rollcall.Invalid("body", "did not arrive within %v", timeOf(r.Body))
 	case err != nil:
 		return nil, rollcall.Invalid("body", "could not be read to its end")
 	}

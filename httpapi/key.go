@@ -81,7 +81,7 @@ func (s *Server) createKey(ctx context.Context, in *createKeyInput) (newKey, err
 func (s *Server) revokeKey(ctx context.Context, in *keyInput) error {
 	err := s.roll.RevokeKey(ctx, in.ID)
 	if err == nil {
-		s.streams.keys.changed()
+		s.streams.credentials.changed()
 		s.security.act(ctx, "key_revoked", slog.String("key", in.ID))
 	}
 	return err

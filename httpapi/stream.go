@@ -80,9 +80,7 @@ func (s *stream) answer(w http.ResponseWriter, r *http.Request) {
 		s.out.carrier, s.done = answerWith(w), make(chan struct{})
 	}
 	s.beats = time.AfterFunc(untilBeat(), s.quiet)
-	if c.key.ID != "" {
-		s.undo = append(s.undo, s.keys.watch(c.key.ID, func() { s.end(errRevoked) }))
-	}
+	s.undo = append(s.undo, s.credentials.watch(c.credential(), func() { s.end(errRevoked) }))
 	s.register(s)
 }
 
