@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -14,7 +16,7 @@ type eventsCmd struct {
 	target
 	Follow bool     `short:"f" help:"Go on with events as they happen; from now on unless --after says otherwise."`
 	After  string   `placeholder:"ID" help:"Begin behind the event of this id; start for the oldest that is kept."`
-	Type   []string `placeholder:"TYPE" help:"Only of this type, such as session.ended; more than once for several."`
+	Types  []string `aliases:"type" placeholder:"TYPE,…" help:"Only of these types, such as session.ended; session, user or archive for all that begin so, presence for user.online and user.offline."`
 	User   string   `placeholder:"USER" help:"Only of this user."`
 	Cause  string   `placeholder:"CAUSE" help:"Only with this cause, such as kicked."`
 	Limit  int      `default:"100" placeholder:"100" help:"How many to show, without --follow."`
@@ -23,7 +25,11 @@ type eventsCmd struct {
 
 // Help implements kong's HelpProvider.
 func (eventsCmd) Help() string {
-	return "Shows what happened, oldest first, and with --follow what happens."
+	return `Shows what happened, oldest first, and with --follow what happens.
+
+--types session leaves the events of users out, of which there are most: the server
+does not even read them. Each of the two families, presence and all the rest, keeps
+events by itself: one that is no longer kept is missed in its own family alone.`
 }
 
 type eventJSON struct {
@@ -39,10 +45,7 @@ type eventJSON struct {
 
 // Run shows events.
 func (c *eventsCmd) Run(a *app) error {
-	f := rollcall.EventFilter{User: c.User, Cause: rollcall.Cause(c.Cause)}
-	for _, t := range c.Type {
-		f.Types = append(f.Types, rollcall.EventType(t))
-	}
+	f := rollcall.EventFilter{Types: eventTypesOf(c.Types), User: c.User, Cause: rollcall.Cause(c.Cause)}
 	if err := f.Validate(); err != nil {
 		return usageError{err}
 	}
@@ -68,11 +71,37 @@ func (c *eventsCmd) Run(a *app) error {
 	})
 }
 
+// eventTypesOf returns the types that words stand for, each once: a type is itself, the
+// first part of a name is all types that begin so, and presence is the types of that
+// family. A word that is none of these stays as it is, to be refused.
+func eventTypesOf(words []string) []rollcall.EventType {
+	var out []rollcall.EventType
+	add := func(t rollcall.EventType) {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	for _, word := range words {
+		known := false
+		for _, t := range rollcall.EventTypes() {
+			group, _, _ := strings.Cut(string(t), ".")
+			if word == group || word == string(t) || (word == "presence" && t.Family() == rollcall.PresenceEvents) {
+				add(t)
+				known = true
+			}
+		}
+		if !known {
+			add(rollcall.EventType(word))
+		}
+	}
+	return out
+}
+
 // past shows what has happened, page by page.
 func (c *eventsCmd) past(a *app, asked *client.Client, after rollcall.EventID, f rollcall.EventFilter) error {
 	shown := 0
 	for {
-		page, err := asked.EventsAfter(a.ctx, after, rollcall.MaxLimit)
+		page, err := asked.EventsAfter(a.ctx, after, rollcall.MaxLimit, f.Families()...)
 		if errors.Is(err, rollcall.ErrEventsGone) {
 			return fmt.Errorf("events after %s are no longer kept, or are of another store: begin with --after start", c.After)
 		}

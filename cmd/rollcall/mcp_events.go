@@ -45,7 +45,7 @@ func (m *mcpServer) visits(ctx context.Context, in mcpVisits) (string, visitorsJ
 
 type mcpEvents struct {
 	After string   `json:"after,omitempty" jsonschema:"next of the answer before, to go on; the oldest event that is kept unless given"`
-	Types []string `json:"types,omitempty" jsonschema:"only these, such as session.ended or user.online"`
+	Types []string `json:"types,omitempty" jsonschema:"only these, such as session.ended or user.online; session, user or archive for all that begin so, presence for user.online and user.offline"`
 	User  string   `json:"user,omitempty" jsonschema:"only of this user"`
 	Cause string   `json:"cause,omitempty" jsonschema:"only with this cause, such as kicked"`
 	Limit int      `json:"limit,omitempty" jsonschema:"how many to show, 1 to 100; 20 unless given"`
@@ -71,17 +71,14 @@ func (m *mcpServer) offerEvents() {
 // events looks at the log from a place on, until it has enough or has seen its share.
 func (m *mcpServer) events(ctx context.Context, in mcpEvents) (string, mcpEventsAnswer, error) {
 	out := mcpEventsAnswer{Items: []eventJSON{}, Next: in.After}
-	f := rollcall.EventFilter{User: in.User, Cause: rollcall.Cause(in.Cause)}
-	for _, t := range in.Types {
-		f.Types = append(f.Types, rollcall.EventType(t))
-	}
+	f := rollcall.EventFilter{Types: eventTypesOf(in.Types), User: in.User, Cause: rollcall.Cause(in.Cause)}
 	limit, err := mcpLimitOf(in.Limit)
 	if err := errors.Join(err, f.Validate()); err != nil {
 		return "", out, err
 	}
 	seen, last := 0, time.Time{}
 	for range mcpEventPages {
-		page, err := m.asked.EventsAfter(ctx, rollcall.EventID(out.Next), rollcall.MaxLimit)
+		page, err := m.asked.EventsAfter(ctx, rollcall.EventID(out.Next), rollcall.MaxLimit, f.Families()...)
 		if errors.Is(err, rollcall.ErrEventsGone) {
 			err = usageError{fmt.Errorf("events after %.60q are no longer kept, or are of another store: leave after out to begin with the oldest", out.Next)}
 		}
