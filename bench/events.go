@@ -26,19 +26,25 @@ const (
 	stallReaders = 1000
 )
 
+// streamReaders are the readers of streams that are measured.
+type streamReaders struct {
+	most    int // of the largest size
+	friends int // of each reader of live friends
+}
+
 // measureEvents has readers take streams of a server in a process of its own.
-func measureEvents(ctx context.Context) (section, error) {
+func measureEvents(ctx context.Context, of streamReaders) (section, error) {
 	s := section{
 		title: "Streams of events",
-		about: fmt.Sprintf("One server, in a process of its own, which also makes %d events a second by logins and kicks of as many users as there are readers. "+
+		about: fmt.Sprintf("One server, in a process of its own, which also makes %d events a second by logins and kicks of users, each of whom is a friend of %d readers. "+
 			"Readers are connections to this process. A reader of friends has %d friends and hears of each who comes or goes; a reader of events follows the events of one user. "+
 			"The latency runs from the instant that the event carries until the reader has it, so it includes the wait for the disk. "+
-			"Memory is what the resident size of the server grew by, for each reader; some seconds of events are included.", eventRate, friendsOfReader),
+			"Memory is what the resident size of the server grew by, for each reader; some seconds of events are included.", eventRate, friendsOfReader, of.friends),
 	}
 	t := table{head: []string{"engine", "readers", "of", "events/s told", "p50", "p99", "longest", "memory a reader"}}
 	for _, onRedis := range []bool{false, true} {
-		for _, readers := range []int{100, 1000, 10_000} {
-			for _, friends := range []bool{true, false} {
+		for _, readers := range []int{of.most / 100, of.most / 10, of.most} {
+			for _, friends := range []int{of.friends, 0} {
 				row, err := eventLatency(ctx, onRedis, readers, friends)
 				if err != nil {
 					return s, err
@@ -70,17 +76,19 @@ type eventReader struct {
 	took []time.Duration
 }
 
-func startEvents(ctx context.Context, onRedis bool, readers int) (*eventRun, error) {
+// startEvents starts a server for so many readers with so many friends each.
+func startEvents(ctx context.Context, onRedis bool, readers, friends int) (*eventRun, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	r := &eventRun{cmd: exec.CommandContext(ctx, self, "-child", eventServer, "-size", strconv.Itoa(readers))} //nolint:gosec // this very binary
+	r.cmd.Env = append(os.Environ(), friendsVariable+"="+strconv.Itoa(max(friends, friendsOfReader)))
 	if onRedis {
 		if r.peer, err = startPeer(ctx); err != nil {
 			return nil, err
 		}
-		r.cmd.Env = append(os.Environ(), redisVariable+"=redis://127.0.0.1:"+r.peer.port)
+		r.cmd.Env = append(r.cmd.Env, redisVariable+"=redis://127.0.0.1:"+r.peer.port)
 	}
 	r.cmd.Stderr = os.Stderr
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
@@ -198,8 +206,9 @@ func (r *eventRun) sorted() []time.Duration {
 	return all
 }
 
-func eventLatency(ctx context.Context, onRedis bool, readers int, friends bool) (row []string, err error) {
-	r, err := startEvents(ctx, onRedis, readers)
+// eventLatency measures readers with so many friends each; 0 for readers of events.
+func eventLatency(ctx context.Context, onRedis bool, readers, friends int) (row []string, err error) {
+	r, err := startEvents(ctx, onRedis, readers, friends)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +220,7 @@ func eventLatency(ctx context.Context, onRedis bool, readers int, friends bool) 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.connectAll(ctx, readers, friends); err != nil {
+	if err := r.connectAll(ctx, readers, friends > 0); err != nil {
 		return nil, err
 	}
 	if err := r.tell(fmt.Sprint("rate ", eventRate)); err != nil {
@@ -242,7 +251,7 @@ func eventLatency(ctx context.Context, onRedis bool, readers int, friends bool) 
 	if onRedis {
 		engine = "Redis"
 	}
-	if friends {
+	if friends > 0 {
 		of = "friends"
 	}
 	return []string{
@@ -257,7 +266,7 @@ func millis(d time.Duration) string { return fmt.Sprintf("%.0f ms", float64(d)/1
 // eventStall has one reader of all events take nothing while the others read on.
 func eventStall(ctx context.Context) (t table, err error) {
 	t = table{head: []string{"readers of events", "when", "p50", "p99", "longest"}}
-	r, err := startEvents(ctx, false, stallReaders)
+	r, err := startEvents(ctx, false, stallReaders, 0)
 	if err != nil {
 		return t, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -25,9 +26,16 @@ const eventServer = "event server"
 // redisVariable names the Redis of the event server; it is embedded without one.
 const redisVariable = "ROLLCALL_BENCH_REDIS"
 
-// friendsOfReader is how many friends each reader of live friends has: as many readers
-// have each user as a friend.
-const friendsOfReader = 20
+// friendsVariable says how many friends each reader of live friends has.
+const friendsVariable = "ROLLCALL_BENCH_FRIENDS"
+
+const (
+	// mostReaders are the readers of the largest size, unless said.
+	mostReaders = 10_000
+	// friendsOfReader is how many friends each reader of live friends has, unless said. It
+	// is also how many readers have each user as a friend.
+	friendsOfReader = 20
+)
 
 // eventSite is what the event server says of itself when it is ready.
 type eventSite struct {
@@ -47,7 +55,12 @@ func serveEvents(ctx context.Context, readers int) error {
 	if err != nil {
 		return errors.Join(err, done())
 	}
-	site, err := eventReaders(ctx, roll, readers)
+	friends, err := strconv.Atoi(os.Getenv(friendsVariable))
+	if err != nil {
+		return errors.Join(err, roll.Close(), done())
+	}
+	users := readers * friends / friendsOfReader
+	site, err := eventReaders(ctx, roll, readers, friends, users)
 	if err != nil {
 		return errors.Join(err, roll.Close(), done())
 	}
@@ -66,7 +79,7 @@ func serveEvents(ctx context.Context, readers int) error {
 	if err := json.NewEncoder(os.Stdout).Encode(site); err != nil {
 		return err
 	}
-	err = obey(ctx, roll, readers)
+	err = obey(ctx, roll, users)
 	return errors.Join(err, server.Shutdown(ctx), roll.Close(), done())
 }
 
@@ -90,8 +103,8 @@ func eventEngine(ctx context.Context) (engine rollcall.Engine, done func() error
 	return e, func() error { return errors.Join(e.Close(), os.RemoveAll(dir)) }, nil
 }
 
-// eventReaders logs the readers in and gives each their friends, who are as many.
-func eventReaders(ctx context.Context, roll *rollcall.Roll, readers int) (eventSite, error) {
+// eventReaders logs the readers in and gives each their friends, of so many users.
+func eventReaders(ctx context.Context, roll *rollcall.Roll, readers, friends, users int) (eventSite, error) {
 	site := eventSite{Tokens: make([]string, readers)}
 	var all sync.WaitGroup
 	failed := make(chan error, 64)
@@ -99,12 +112,12 @@ func eventReaders(ctx context.Context, roll *rollcall.Roll, readers int) (eventS
 		all.Go(func() {
 			for n := part; n < readers; n += 64 {
 				in, err := roll.Login(ctx, rollcall.Login{User: fmt.Sprint("reader-", n)})
-				var friends []rollcall.Friend
-				for f := range friendsOfReader {
-					friends = append(friends, rollcall.Friend{User: fmt.Sprint("u", (n*friendsOfReader+f)%readers)})
+				var list []rollcall.Friend
+				for f := range friends {
+					list = append(list, rollcall.Friend{User: fmt.Sprint("u", (n*friends+f)%users)})
 				}
 				if err == nil {
-					err = roll.ReplaceFriends(ctx, fmt.Sprint("reader-", n), friends)
+					err = roll.ReplaceFriends(ctx, fmt.Sprint("reader-", n), list)
 				}
 				if err != nil {
 					failed <- err

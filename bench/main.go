@@ -28,7 +28,7 @@ type part struct {
 // parts are the figures, in the order of the report. Those on Redis are taken of
 // so many users or sessions and, to see how the cost grows, of a tenth and a
 // hundredth of them; 0 stands for their own number.
-func parts(users int) []part {
+func parts(users int, readers streamReaders) []part {
 	ofUsers := func(most int, measure func(context.Context, int) (section, error)) func(context.Context) (section, error) {
 		return func(ctx context.Context) (section, error) { return measure(ctx, cmp.Or(users, most)) }
 	}
@@ -40,7 +40,7 @@ func parts(users int) []part {
 		{"sessions", measureSessions},
 		{"pages", measurePages},
 		{"logins", measureLogins},
-		{"events", measureEvents},
+		{"events", func(ctx context.Context) (section, error) { return measureEvents(ctx, readers) }},
 		{"import", measureImport},
 		{"expiry", ofUsers(2_500_000, measureExpiry)},
 		{"attendance", ofUsers(100_000_000, measureAttendance)},
@@ -66,7 +66,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	var names []string
-	for _, p := range parts(0) {
+	for _, p := range parts(0, streamReaders{}) {
 		names = append(names, p.name)
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -75,6 +75,9 @@ func run(ctx context.Context, args []string) error {
 	child := flags.String("child", "", "measure a part in this process and print it; the command calls itself with it")
 	size := flags.Int("size", 0, "users or sessions, with -child")
 	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of attendance, expiry or a redis- part; 0 for its own")
+	var readers streamReaders
+	flags.IntVar(&readers.most, "readers", mostReaders, "readers of the largest size of events")
+	flags.IntVar(&readers.friends, "friends", friendsOfReader, "friends of each reader of events: at least 20")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -85,7 +88,7 @@ func run(ctx context.Context, args []string) error {
 		return runChild(ctx, *child, *size)
 	}
 	known := *what == "all"
-	for _, p := range parts(*users) {
+	for _, p := range parts(*users, readers) {
 		if *what != "all" && *what != p.name {
 			continue
 		}
@@ -99,6 +102,9 @@ func run(ctx context.Context, args []string) error {
 		s.took = time.Since(began)
 		if *users != 0 {
 			s.flags = fmt.Sprintf("-users %d ", *users)
+		}
+		if p.name == "events" && readers != (streamReaders{mostReaders, friendsOfReader}) {
+			s.flags += fmt.Sprintf("-readers %d -friends %d ", readers.most, readers.friends)
 		}
 		fmt.Println(s.markdown(p.name))
 		if err := writeSection(*out, p.name, s); err != nil {

@@ -92,7 +92,7 @@ func writeSection(path, name string, s section) error {
 	}
 	kept := map[string]string{}
 	for _, text := range strings.Split("\n"+string(old), "\n## ")[1:] {
-		for _, p := range parts(0) {
+		for _, p := range parts(0, streamReaders{}) {
 			if strings.Contains(text, "-what "+p.name+"`") {
 				kept[p.name] = "## " + strings.TrimSpace(text) + "\n"
 			}
@@ -101,7 +101,7 @@ func writeSection(path, name string, s section) error {
 	kept[name] = s.markdown(name)
 	var b strings.Builder
 	b.WriteString(preface)
-	for _, p := range parts(0) {
+	for _, p := range parts(0, streamReaders{}) {
 		if kept[p.name] != "" {
 			b.WriteString("\n" + kept[p.name])
 		}

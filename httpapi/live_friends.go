@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -38,13 +39,13 @@ type liveFriends struct {
 	shown   bool // the snapshot was told
 	ended   bool // the end of the session was told: the last event
 	waiting []*fanout.Message[liveChange]
-	online  map[string]struct{} // who the client was told is there
+	online  nameSet             // who the client was told is there
 	doubted map[string]struct{} // of them, those that the last look did not find
 	touched map[string]struct{} // who came or went since the look began that is under way
 }
 
 const (
-	lookEvery = 20 * time.Second
+	lookEvery = 40 * time.Second
 	// doubtedLook is how soon a look follows one that was not believed: longer than
 	// the usual leave grace.
 	doubtedLook = 12 * time.Second
@@ -103,7 +104,7 @@ func (s *Server) streamFriends(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	l := &liveFriends{user: c.session.User, session: c.session.ID, size: firstLook, online: make(map[string]struct{})}
+	l := &liveFriends{user: c.session.User, session: c.session.ID, size: firstLook}
 	l.stream = s.newStream(friendStreams, l, release, leave)
 	l.answer(w, r)
 	defer l.recovered()
@@ -250,16 +251,14 @@ func (l *liveFriends) tellChanges() error {
 		c := l.waiting[0]
 		l.waiting = l.waiting[1:]
 		user := c.Of.user
-		switch _, there := l.online[user]; c.Of.kind {
+		switch c.Of.kind {
 		case liveOnline:
-			if !there {
-				l.online[user] = struct{}{}
+			if l.online.add(user) {
 				text.add(c.Data)
 			}
 			delete(l.doubted, user)
 		case liveOffline:
-			if there {
-				l.forget(user)
+			if l.forget(user) {
 				text.add(c.Data)
 			}
 		case liveEnded:
@@ -273,20 +272,25 @@ func (l *liveFriends) tellChanges() error {
 	return l.out.send(text)
 }
 
-func (l *liveFriends) forget(user string) {
-	delete(l.online, user)
+// forget notes that a friend is not there, and reports whether the client was told that
+// they were.
+func (l *liveFriends) forget(user string) bool {
 	delete(l.doubted, user)
+	return l.online.remove(user)
 }
 
 // snapshot notes who is online, and is what the client is told of them.
 func (l *liveFriends) snapshot(online []rollcall.FriendStatus) []byte {
 	var text bytes.Buffer
+	names := make([]string, len(online))
+	for i, f := range online {
+		names[i] = f.User
+	}
+	l.online = l.openStreams.friends.Names(names)
+	slices.Sort(l.online)
 	for {
 		part := online[:min(len(online), snapshotPart)]
 		online = online[len(part):]
-		for _, f := range part {
-			l.online[f.User] = struct{}{}
-		}
 		text.Write(frame("", "snapshot", snapshot{Items: each(part, friendOf), Complete: len(online) == 0}))
 		if len(online) == 0 {
 			return text.Bytes()
@@ -303,34 +307,31 @@ func (l *liveFriends) compare(found *friendLook) []byte {
 	there := make(map[string]bool, len(found.online))
 	for _, f := range found.online {
 		there[f.User] = true
-		_, told := l.online[f.User]
-		if _, newer := l.touched[f.User]; !told && !newer {
-			l.online[f.User] = struct{}{}
+		if _, newer := l.touched[f.User]; !newer && l.online.add(f.User) {
 			say("online", f.User, f.LastSeen)
 		}
 	}
 	for _, user := range found.unfriended {
-		if _, told := l.online[user]; told {
-			l.forget(user)
+		if l.forget(user) {
 			say("offline", user, found.at)
 		}
 	}
 	before := l.doubted
 	l.doubted = nil
-	for user := range l.online {
+	l.online = slices.DeleteFunc(l.online, func(user string) bool {
 		if _, newer := l.touched[user]; there[user] || newer {
-			continue
+			return false
 		}
 		if _, again := before[user]; again {
-			l.forget(user)
 			say("offline", user, found.at)
-			continue
+			return true
 		}
 		if l.doubted == nil {
 			l.doubted = make(map[string]struct{})
 		}
 		l.doubted[user] = struct{}{}
-	}
+		return false
+	})
 	return text.Bytes()
 }
 

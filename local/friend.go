@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -353,9 +352,7 @@ func (e *Engine) friendPage(at time.Time, q rollcall.FriendQuery, onlineOnly boo
 
 // sortFriends puts friends in the order that pages have.
 func sortFriends(by rollcall.FriendSort, all []rollcall.FriendStatus) {
-	slices.SortFunc(all, func(a, b rollcall.FriendStatus) int {
-		return strings.Compare(enginekit.FriendPlace(by, a), enginekit.FriendPlace(by, b))
-	})
+	slices.SortFunc(all, func(a, b rollcall.FriendStatus) int { return enginekit.CompareFriends(by, &a, &b) })
 }
 
 // friendsOf reads a list and the presence of all friends on it, at one instant.

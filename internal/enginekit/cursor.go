@@ -1,8 +1,10 @@
 package enginekit
 
 import (
+	"cmp"
 	"encoding/binary"
 	"sort"
+	"strings"
 
 	"github.com/rollcall/rollcall"
 )
@@ -56,11 +58,23 @@ func DecodeSeenCursor(s string) SeenCursor {
 // FriendPlace is a friend's place in a list of friends: by the sort's time, then by
 // user as text. It is the cursor behind the friend too.
 func FriendPlace(sort rollcall.FriendSort, f rollcall.FriendStatus) string {
-	at := uint64(f.Since.UnixMilli())
-	if sort == rollcall.FriendsByLastSeen {
-		at = ^uint64(f.LastSeen.Unix()) // the latest first
+	return string(binary.BigEndian.AppendUint64(nil, friendTime(sort, &f))) + f.User
+}
+
+// CompareFriends compares two friends by their places, without making those.
+func CompareFriends(sort rollcall.FriendSort, a, b *rollcall.FriendStatus) int {
+	if c := cmp.Compare(friendTime(sort, a), friendTime(sort, b)); c != 0 {
+		return c
 	}
-	return string(binary.BigEndian.AppendUint64(nil, at)) + f.User
+	return strings.Compare(a.User, b.User)
+}
+
+// friendTime is what a friend's place begins with.
+func friendTime(sort rollcall.FriendSort, f *rollcall.FriendStatus) uint64 {
+	if sort == rollcall.FriendsByLastSeen {
+		return ^uint64(f.LastSeen.Unix()) // the latest first
+	}
+	return uint64(f.Since.UnixMilli())
 }
 
 // BanPlace is a ban's place in the list of bans: by user, then by key. It is the

@@ -36,6 +36,7 @@ func set(names ...string) map[string]struct{} {
 
 func TestReadersGetWhatTheyWant(t *testing.T) {
 	h := fanout.New[int](1000)
+	require.Equal(t, []string{"a"}, h.Names([]string{"a"}))
 	all, _ := h.Join(fanout.Want[int]{All: true})
 	even, _ := h.Join(fanout.Want[int]{All: true, Accept: func(m *fanout.Message[int]) bool { return m.Of%2 == 0 }})
 	a, _ := h.Join(fanout.Want[int]{Topics: []string{"a"}})
@@ -54,6 +55,7 @@ func TestReadersGetWhatTheyWant(t *testing.T) {
 	a.Leave()
 	a.Leave()
 	require.False(t, h.Followed("a"))
+	require.Equal(t, []string{"x", "a"}, h.Names([]string{"x", "a"}))
 	h.Publish("p3", message("a", 5))
 	require.Empty(t, taken(a))
 	require.Equal(t, 3, h.Readers())

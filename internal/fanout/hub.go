@@ -96,6 +96,21 @@ func (h *Hub[T]) Followed(name string) bool {
 	return ok
 }
 
+// Names returns names that are equal to some, and that the index holds already if
+// somebody follows them: who keeps them keeps no copies.
+func (h *Hub[T]) Names(some []string) []string {
+	out := make([]string, len(some))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, name := range some {
+		out[i] = name
+		if t, ok := h.numbers[name]; ok {
+			out[i] = h.topics[t].name
+		}
+	}
+	return out
+}
+
 // Readers returns how many readers there are.
 func (h *Hub[T]) Readers() int {
 	h.mu.Lock()
