@@ -2,13 +2,13 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall/internal/testbudget"
+	"github.com/rollcall/rollcall/internal/testport"
 )
 
 // hookMessage is a message of a webhook, as the receiver got it.
@@ -40,7 +41,9 @@ type hookReceiver struct {
 
 func newHookReceiver(t *testing.T, take func(hookMessage) int) *hookReceiver {
 	t.Helper()
-	r := &hookReceiver{t: t, take: take}
+	port, err := testport.Reserve() // nobody takes it while the receiver is down
+	require.NoError(t, err)
+	r := &hookReceiver{t: t, address: fmt.Sprintf("127.0.0.1:%d", port), take: take}
 	r.start()
 	t.Cleanup(r.kill)
 	return r
@@ -48,34 +51,14 @@ func newHookReceiver(t *testing.T, take func(hookMessage) int) *hookReceiver {
 
 func (r *hookReceiver) start() {
 	r.t.Helper()
-	listener := r.listen()
-	r.address = listener.Addr().String()
+	listener, err := net.Listen("tcp", r.address)
+	require.NoError(r.t, err)
 	server, served := &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}, make(chan struct{})
 	r.server, r.served = server, served
 	go func() {
 		defer close(served)
 		_ = server.Serve(listener) // until it is killed
 	}()
-}
-
-// listen listens at the receiver's address. The first time it takes one whose port the
-// system gives to no client: else somebody might have it while the receiver is killed.
-func (r *hookReceiver) listen() net.Listener {
-	r.t.Helper()
-	const lowest, ports, tries = 20_000, 12_000, 100 // clients are given ports from 32,768 on
-	for range tries {
-		address := r.address
-		if address == "" {
-			address = net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.N(ports)))
-		}
-		listener, err := net.Listen("tcp", address)
-		if err == nil {
-			return listener
-		}
-		require.Empty(r.t, r.address, "%v", err)
-	}
-	require.FailNow(r.t, "no port is free")
-	return nil
 }
 
 // kill ends the receiver with all that is under way.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/rollcall/rollcall/internal/testport"
 )
 
 const (
@@ -26,7 +28,7 @@ func StartCluster(tb testing.TB, o Options) *Cluster {
 	for range 2 * masters {
 		n := newNode(tb, &o, ca)
 		lines := append(n.data(), "cluster-enabled yes", "cluster-node-timeout 1500", "cluster-replica-validity-factor 0",
-			"cluster-announce-ip 127.0.0.1", fmt.Sprintf("cluster-announce-bus-port %d", n.port+10000))
+			"cluster-announce-ip 127.0.0.1", fmt.Sprintf("cluster-announce-bus-port %d", n.port+testport.BusOffset))
 		if ca != nil {
 			lines = append(lines, "tls-cluster yes", fmt.Sprintf("cluster-announce-tls-port %d", n.announced()))
 		} else {
@@ -61,7 +63,7 @@ func (c *Cluster) meet() {
 		}
 	}
 	for _, n := range c.Nodes[1:] {
-		c.must(n, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(first.port), fmt.Sprint(first.port+10000))
+		c.must(n, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(first.port), fmt.Sprint(first.port+testport.BusOffset))
 	}
 	for _, n := range c.Nodes {
 		n.until("all nodes have met", func() bool {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall/internal/faultproxy"
+	"github.com/rollcall/rollcall/internal/testport"
 )
 
 // Node is one process.
@@ -54,34 +54,14 @@ func (n *Node) announced() int {
 	return n.port
 }
 
-// freePort returns a port that is free, and whose port for the Cluster's bus is. The
-// system gives neither to a client (those begin at 32,768): a node that is started again
-// finds its port free.
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	const lowest, ports = 11_000, 11_000
-	for range 1000 {
-		port := lowest + rand.N(ports) //nolint:gosec // spreads the nodes of several tests
-		if isFree(port) && isFree(port+busPort) {
-			return port
-		}
-	}
-	tb.Fatal("there is no free port")
-	return 0
-}
-
-// busPort is how far the port of a node's bus lies behind its own.
-const busPort = 10_000
-
-func isFree(port int) bool {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)) //nolint:noctx // closed at once
-	return err == nil && l.Close() == nil
-}
-
 // newNode prepares a process; start runs it.
 func newNode(tb testing.TB, o *Options, ca *authority) *Node {
 	tb.Helper()
-	n := &Node{tb: tb, opts: o, dir: tb.TempDir(), port: freePort(tb), tls: ca}
+	port, err := testport.Reserve()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := &Node{tb: tb, opts: o, dir: tb.TempDir(), port: port, tls: ca}
 	if o.Proxied {
 		p, err := faultproxy.Listen(n.direct())
 		if err != nil {

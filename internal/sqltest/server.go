@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rollcall/rollcall/internal/testport"
 )
 
 // Password is that of the user rollcall on every server. It has what must be
@@ -61,9 +63,11 @@ func start(ctx context.Context, b *brand) (*Server, error) {
 	}
 	// Another program may take the port between its choice and its use.
 	for range 3 {
-		if s.port, err = freePort(ctx); err != nil {
+		port, reserveErr := testport.Reserve()
+		if err = reserveErr; err != nil {
 			break
 		}
+		s.port = strconv.Itoa(port)
 		if err = s.launch(ctx); err == nil {
 			return s, nil
 		}
@@ -255,13 +259,4 @@ func (s *Server) Database(tb testing.TB) string {
 		tb.Fatalf("%v", err)
 	}
 	return s.URL(name)
-}
-
-func freePort(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
 }
