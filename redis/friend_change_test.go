@@ -58,7 +58,7 @@ func TestEveryEdgeHasItsReverseEdge(t *testing.T) {
 	for w := range 8 {
 		e, rng := engines[w%2], rand.New(rand.NewPCG(uint64(w), 1))
 		all.Go(func() {
-			for range 100 {
+			for range 40 {
 				u, f := users[rng.IntN(len(users))], users[rng.IntN(len(users))]
 				var err error
 				switch rng.IntN(20) {

@@ -353,7 +353,7 @@ func (m measured) Open() (rollcall.Engine, error) { return Open(m.t.Context(), m
 func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
 	t.Parallel()
 	s, m, n := redistest.Start(t, redistest.Options{}), newMeter(t), 0
-	nth := 12
+	nth := 24
 	if testbudget.Long() {
 		nth = 1
 	}
