@@ -153,6 +153,11 @@ watched() {
 # watchedCases are cases of other tests that it watches.
 watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|TestWritesResumeWhenTheDiskIsWellAgain$/^journal'
 
+# What the race detector leaves out is SQLite, a program in C that became Go and whose
+# memory is not Go's: watched, it takes minutes to compile. pebblegozstd has Pebble compress
+# with Go, as it does in what is released: with C it takes a C compiler as long.
+watching=(-race -vet=off -tags pebblegozstd -gcflags='modernc.org/...=-race=false')
+
 # Tests of a package that may run side by side do so four at a time, as many of them
 # wait for servers.
 beside=(-parallel 4)
@@ -219,11 +224,16 @@ chosen() {
     go test -p 2 "${beside[@]}" -timeout "$limit" "${arguments[@]}"
 }
 
+# tests names all tests of a package.
+tests() { grep -hoE '^func (Test|Fuzz|Example)[A-Za-z0-9_]*' "$1"/*_test.go | cut -d' ' -f2; }
+
 # whole runs every test once: with the race detector what it watches, and the rest
 # without. Whatever package has a test of a name that the one run leaves to the other,
-# the other has that package too.
+# the other has that package too. Both runs go on at once: while tests of the one wait for
+# servers, the other compiles and computes. What is not watched is built without C, as what
+# is released.
 whole() {
-    local names packages package directory plain=() some=()
+    local names packages package directory plain=() some=() status=0
     names=$(watched) || return
     names=${names//$'\n'/|}
     packages=$(go list -f '{{.ImportPath}} {{.Dir}}' "${everything[@]}") || return
@@ -235,23 +245,26 @@ whole() {
             some+=("$package")
         fi
     done <<<"$packages"
-    local pattern="^($names)\$|$watchedCases"
-    go test -p 3 "${beside[@]}" -timeout "$limit" -skip "$pattern" "${plain[@]}" "$@" || return
-    say "all passed after $((SECONDS - began)) s; now with the race detector, where goroutines meet"
-    raced "$pattern" "$@"
+    raced "^($names)\$|$watchedCases" "$@" &
+    local second=$!
+    CGO_ENABLED=0 go test -p 2 "${beside[@]}" -timeout "$limit" -skip "^($names)\$|$watchedCases" "${plain[@]}" "$@" || status=$?
+    wait "$second" || status=$?
+    return "$status"
 }
 
-# raced runs the packages that are watched as a whole, and beside them the chosen tests of
-# the others, one package of each at a time. What both are made of is compiled before. They
-# are vetted without the race detector.
+# raced runs the chosen tests of some packages, and all of those that are watched as a
+# whole. They are vetted without the race detector. What they print is shown at their end.
 raced() {
-    local pattern=$1 first status=0
+    local pattern=$1 names printed status=0
     shift
-    go build -race "${meeting[@]}" "${some[@]}" || return
-    go test -race -vet=off -p 1 "${beside[@]}" -timeout "$limit" "${meeting[@]}" "$@" &
-    first=$!
-    go test -race -vet=off -p 1 "${beside[@]}" -timeout "$limit" -run "$pattern" "${some[@]}" "$@" || status=$?
-    wait "$first" || status=$?
+    names=$(for package in "${meeting[@]}"; do tests "$package" || exit; done | sort -u) || return
+    pattern+="|^(${names//$'\n'/|})\$"
+    printed=$(mktemp)
+    CGO_ENABLED=1 go test "${watching[@]}" -p 2 "${beside[@]}" -timeout "$limit" -run "$pattern" \
+        "${some[@]}" "${meeting[@]}" "$@" >"$printed" 2>&1 || status=$?
+    say "with the race detector, where goroutines meet, after $((SECONDS - began)) s:"
+    cat -- "$printed"
+    rm -f -- "$printed"
     return "$status"
 }
 

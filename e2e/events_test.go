@@ -214,7 +214,7 @@ func missNothing(w *watched) {
 	for i := range 3 {
 		load.Go(func() { w.comeAndGo(uint64(i), stop) })
 	}
-	budget := testbudget.Budget{Least: 12, Most: 200, Time: 2 * time.Second}
+	budget := testbudget.Budget{Least: 12, Most: 200, Time: time.Second}
 	for round := range testbudget.Rounds(w.t, budget) {
 		readers.Go(func() { events.sit(time.Duration(1+events.rng.IntN(60)) * time.Millisecond) })
 		readers.Go(func() { list.sit(time.Duration(1+list.rng.IntN(60)) * time.Millisecond) })

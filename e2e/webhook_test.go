@@ -187,7 +187,7 @@ func leaveNothingOut(w *watched) {
 	stop := make(chan struct{})
 	var load sync.WaitGroup
 	load.Go(func() { w.comeAndGo(7, stop) })
-	for round := range testbudget.Rounds(w.t, testbudget.Budget{Least: 8, Most: 200, Time: 2 * time.Second}) {
+	for round := range testbudget.Rounds(w.t, testbudget.Budget{Least: 8, Most: 200, Time: time.Second}) {
 		<-time.After(time.Duration(10+round*7%60) * time.Millisecond) // how long the receiver lives
 		receiver.kill()
 		if round%6 == 5 {

@@ -22,7 +22,7 @@ const leastHistories = 4
 // -rapid.seed they are the same each time; -rapid.checks sets their number.
 func RunModel(t *testing.T, open Opener, histories int) {
 	defer testbudget.Seed(t, 20260304)()
-	budget := testbudget.Budget{Least: min(leastHistories, histories), Most: histories, Time: 2 * time.Second}
+	budget := testbudget.Budget{Least: min(leastHistories, histories), Most: histories, Time: time.Second}
 	testbudget.Check(t, budget, func(rt *rapid.T) {
 		m := newModel(rt, t, open)
 		defer m.h.close()

@@ -124,7 +124,7 @@ func TestAFlippedByteIsNeverASilentWrongAnswer(t *testing.T) {
 	sound, err := os.ReadFile(tables[0])
 	require.NoError(t, err)
 	const places = 60 // all over the table, first here and there
-	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 10, Most: places, Time: 2 * time.Second}) {
+	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 10, Most: places, Time: time.Second}) {
 		at := round * 23 % places * len(sound) / places
 		dir := t.TempDir()
 		require.NoError(t, os.CopyFS(dir, os.DirFS(source)))

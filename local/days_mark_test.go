@@ -76,7 +76,7 @@ func TestMarksInBulkMatchAPlainSet(t *testing.T) {
 		}
 		return marked{m.User, m.Kind, m.Day}
 	}
-	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 9, Most: 12, Time: 2 * time.Second}) {
+	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 9, Most: 12, Time: time.Second}) {
 		add := bulk(rng, r.roll.Today(), 20_000)
 		fresh := 0
 		for _, m := range add {

@@ -176,7 +176,7 @@ func TestCommandsOnOneUserAreLinearizable(t *testing.T) {
 	policies, err := rollcall.NewPolicies(rollcall.Policy{IdleTimeout: time.Hour, MaxSessions: linearLimit, Overflow: rollcall.EvictOldest})
 	require.NoError(t, err)
 	verbs := []string{"login", "login", "evict", "evict", "touch", "touch", "verify", "verify", "kick", "kickall", "count"}
-	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 5, Most: 25, Time: 3 * time.Second}) {
+	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 5, Most: 25, Time: time.Second}) {
 		seed := uint64(round)
 		r := &linearRun{rig: newRig(t, 1), numbers: map[rollcall.SessionID]int{}, began: time.Now()}
 		r.roll.SetPolicies(policies)

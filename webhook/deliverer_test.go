@@ -36,8 +36,8 @@ func TestAReceiverThatIsDownForEightyHoursGetsWhatTheLogHas(t *testing.T) {
 		pass(2 * time.Second)
 		events := 0
 		for range 80 { // hours
-			for i := range 20 {
-				w.happen(fmt.Sprint("user", i%7))
+			for i := range 6 {
+				w.happen(fmt.Sprint("user", i%5))
 				events++
 			}
 			pass(time.Hour)
