@@ -358,6 +358,7 @@ func TestNoScriptOfTheSuiteTakesLong(t *testing.T) {
 		nth = 1
 	}
 	always := map[string]time.Duration{}
+	m.slow() // from the first command on
 	for run := range 4 {
 		enginetest.RunShort(t, func(t testing.TB) enginetest.Store {
 			n++

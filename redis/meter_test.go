@@ -24,22 +24,24 @@ const (
 // meter measures the commands of engines on a server that nobody else uses: what
 // each takes of the processor time of Redis's main thread. The slow log
 // has the time on the wall, which on a busy machine is that of other programs too.
+// It begins with the first call of slow.
 type meter struct {
 	t     *testing.T
 	names map[string]string // of scripts
-	once  sync.Once
-	limit time.Duration // of a command
 
-	mu    sync.Mutex
-	spent map[string]time.Duration // the most that one run took
-	ran   int
+	mu     sync.Mutex
+	client rueidis.Client           // of the engine that was opened last
+	limit  time.Duration            // of a command; zero until the machine's speed is known
+	on     bool                     // commands are measured
+	spent  map[string]time.Duration // the most that one run took
+	ran    int
 }
 
 func newMeter(t *testing.T) *meter {
 	t.Helper()
 	all, err := loadScripts()
 	require.NoError(t, err)
-	m := &meter{t: t, limit: slowScript, names: make(map[string]string), spent: make(map[string]time.Duration)}
+	m := &meter{t: t, names: make(map[string]string), spent: make(map[string]time.Duration)}
 	for _, s := range all.all {
 		m.names[s.sha] = s.name
 	}
@@ -48,13 +50,23 @@ func newMeter(t *testing.T) *meter {
 
 // wrap is an option of an engine.
 func (m *meter) wrap(c rueidis.Client) rueidis.Client {
-	m.once.Do(func() { m.calibrate(c) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.client = c
+	if m.on {
+		m.calibrate()
+	}
 	return &meteredClient{c, m}
 }
 
-// calibrate finds out how fast the machine is, by the quickest of some runs.
-func (m *meter) calibrate(c rueidis.Client) {
-	quickest := time.Hour
+// calibrate finds out how fast the machine is, by the quickest of some runs, unless that
+// is known.
+func (m *meter) calibrate() {
+	if m.limit > 0 || m.client == nil {
+		return
+	}
+	m.limit = slowScript
+	c, quickest := m.client, time.Hour
 	for range 5 {
 		info := func() rueidis.Completed { return c.B().Info().Section("cpu").Build() }
 		results := c.DoMulti(m.t.Context(), info(), c.B().Eval().Script(referenceScript).Numkeys(0).Build(), info())
@@ -76,11 +88,17 @@ type meteredClient struct {
 }
 
 func (c *meteredClient) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {
+	if !c.m.measures() {
+		return c.Client.Do(ctx, command)
+	}
 	return c.DoMulti(ctx, command)[0]
 }
 
 // DoMulti has Redis say what it has spent before each command and after the last.
 func (c *meteredClient) DoMulti(ctx context.Context, some ...rueidis.Completed) []rueidis.RedisResult {
+	if !c.m.measures() {
+		return c.Client.DoMulti(ctx, some...)
+	}
 	info := func() rueidis.Completed { return c.Client.B().Info().Section("cpu").Build() }
 	all, words := rueidis.Commands{info()}, make([][]string, len(some))
 	for i, command := range some {
@@ -121,10 +139,27 @@ func cpuOf(r rueidis.RedisResult) (cpu time.Duration, ok bool) {
 	return cpu, ok && err == nil
 }
 
-// slow returns what took longer than it may since the last call.
+// measures tells whether commands are measured.
+func (m *meter) measures() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.on
+}
+
+// rest has no commands measured until the next call of slow.
+func (m *meter) rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.on = false
+}
+
+// slow returns what took longer than it may since the last call. The first one begins
+// to measure.
 func (m *meter) slow() map[string]time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.on = true
+	m.calibrate()
 	out := make(map[string]time.Duration)
 	for name, spent := range m.spent {
 		if spent >= m.limit {
@@ -153,6 +188,7 @@ func (m *meter) requireQuick(t *testing.T, what string, do func()) {
 	t.Helper()
 	var slow map[string]time.Duration
 	m.slow()
+	defer m.rest()
 	for range 4 {
 		do()
 		name, spent := m.costliest()
