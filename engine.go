@@ -40,6 +40,7 @@ type Engine interface {
 	Visits
 	Transfer
 	Events
+	Timelines
 	Samples
 	Webhooks
 	Console

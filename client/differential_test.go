@@ -336,6 +336,7 @@ var beyond = map[string]string{
 	"AllBans":           "TestListsAreWalkedByCursor",
 	"AllActive":         "TestListsAreWalkedByCursor",
 	"AllAudit":          "TestTheAuditTrailIsWalkedAndChecked",
+	"WholeTimeline":     "TestATimelineIsWalkedByCursor",
 	"Events":            "TestEventsGoOnAfterAConnectionIsLost",
 	"TestWebhook":       "TestAWebhookIsTested",
 }

@@ -83,6 +83,15 @@ func (s *script) edges() []step {
 		{"AuditTrail", func(ctx context.Context, one *side) (any, error) {
 			return one.AuditTrail(ctx, rollcall.AuditQuery{Limit: 1001})
 		}},
+		timelineStep(rollcall.TimelineQuery{User: "ann", Limit: 3}),
+		timelineStep(rollcall.TimelineQuery{User: "bob", Limit: 1000, Types: []rollcall.EventType{rollcall.SessionEnded, rollcall.UserOffline}}),
+		timelineStep(rollcall.TimelineQuery{User: "bob", Limit: 2, Since: noon.Add(time.Minute), Until: noon.Add(time.Hour)}),
+		timelineStep(rollcall.TimelineQuery{User: "nobody", Limit: 1}),
+		timelineStep(rollcall.TimelineQuery{User: "", Limit: 1}),
+		timelineStep(rollcall.TimelineQuery{User: "ann"}),
+		timelineStep(rollcall.TimelineQuery{User: "ann", Limit: 1, Types: []rollcall.EventType{"x"}}),
+		timelineStep(rollcall.TimelineQuery{User: "ann", Limit: 1, Until: noon, Since: noon}),
+		timelineStep(rollcall.TimelineQuery{User: "ann", Limit: 1, Cursor: "x"}),
 		{"Stats", func(ctx context.Context, one *side) (any, error) {
 			st, err := one.Stats(ctx)
 			st.OtherVisits, st.DiskBytes, st.Memory = 0, 0, nil // of these two, the moment decides

@@ -79,6 +79,7 @@ type service interface {
 	EventsAfter(context.Context, rollcall.EventID, int, ...rollcall.EventFamily) ([]rollcall.Event, error)
 	Tail(context.Context, rollcall.EventID, int, ...rollcall.EventFamily) ([]rollcall.Event, error)
 	LastEvent(context.Context) (rollcall.EventID, error)
+	Timeline(context.Context, rollcall.TimelineQuery) (rollcall.Timeline, error)
 	AuditTrail(context.Context, rollcall.AuditQuery) (rollcall.AuditPage, error)
 	Stats(context.Context) (rollcall.Stats, error)
 	Ready(context.Context) error

@@ -77,6 +77,7 @@ func groups() []group {
 		{name: "console", tests: consoleTests(), long: longConsoleTests()},
 		{name: "counts", tests: sessionCountTests()},
 		{name: "audit", tests: auditTests()},
+		{name: "timeline", tests: timelineTests()},
 	}
 }
 

@@ -38,6 +38,8 @@ func readings(ghost string) []reading {
 		{"POST /v1/online/status", "/v1/online/status", `{"users":["ghost","bob","nobody"]}`},
 		{"GET /v1/users/{user}", "/v1/users/ghost", ""},
 		{"GET /v1/users/{user}", "/v1/users/bob", ""},
+		{"GET /v1/users/{user}/timeline", "/v1/users/ghost/timeline", ""},
+		{"GET /v1/users/{user}/timeline", "/v1/users/ghost/timeline?limit=1&types=session.started,session.ended", ""},
 		{"GET /v1/bans", "/v1/bans", ""},
 		{"GET /v1/bans/{user}", "/v1/bans/ghost", ""},
 		{"GET /v1/users/{user}/friends", "/v1/users/bob/friends", ""},

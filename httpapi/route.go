@@ -100,6 +100,7 @@ func mainRoutes() []Route {
 		{Method: "GET", Path: "/v1/users/{user}", Needs: AccessReader},
 		{Method: "PUT", Path: "/v1/users/{user}", Needs: AccessWriter},
 		{Method: "DELETE", Path: "/v1/users/{user}", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/users/{user}/timeline", Needs: AccessReader},
 		{Method: "GET", Path: "/v1/bans", Needs: AccessReader},
 		{Method: "GET", Path: "/v1/bans/{user}", Needs: AccessReader},
 		{Method: "PUT", Path: "/v1/bans/{user}", Needs: AccessAdmin},

@@ -101,6 +101,7 @@ func (s *Server) registerAll() {
 	s.registerSamples()
 	s.registerBadge()
 	s.registerUsers()
+	s.registerTimeline()
 	s.registerBans()
 	s.registerFriends()
 	s.registerMarks()

@@ -327,24 +327,6 @@ func (c *checker) audit() {
 	})
 }
 
-func (c *checker) eventLogs() {
-	for family, table := range familyTables {
-		last := uint64(0)
-		c.table(table, func(k, v []byte) {
-			events, err := decodeEvents(family, k, v)
-			if err != nil {
-				c.fault(k, "an event cannot be read: %v", cmp.Or(errors.Unwrap(err), err))
-				return
-			}
-			if events[0].seq <= last {
-				c.fault(k, "an event has the number of another")
-				return
-			}
-			last = events[len(events)-1].seq
-		})
-	}
-}
-
 func (c *checker) visits() {
 	names := make(map[string]bool)
 	c.table(tabVisit, func(k, v []byte) {

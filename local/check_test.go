@@ -77,10 +77,11 @@ func TestCheckNamesContradictions(t *testing.T) {
 			s.End = nil
 			_ = b.Set(sessionKey(0, s.ID), s.encode(nil), nil)
 		},
-		"an API key cannot be read": func(b *pebble.Batch) { _ = b.Set(apiKeyKey("x"), []byte{1}, nil) },
-		"visits cannot be read":     func(b *pebble.Batch) { _ = b.Set(visitKey("page 1", 3600), []byte{2, 14, 0, 0}, nil) },
-		"of another precision":      func(b *pebble.Batch) { _ = b.Set(visitKey("page 1", 3600), otherPrecision(), nil) },
-		"is no name and hour":       func(b *pebble.Batch) { _ = b.Set([]byte{tabVisit, 9, 1, 2}, nil, nil) },
+		"an API key cannot be read":       func(b *pebble.Batch) { _ = b.Set(apiKeyKey("x"), []byte{1}, nil) },
+		"a pass to the console cannot be": func(b *pebble.Batch) { _ = b.Set(passKey(rollcall.PassHash{1}), []byte("{"), nil) },
+		"visits cannot be read":           func(b *pebble.Batch) { _ = b.Set(visitKey("page 1", 3600), []byte{2, 14, 0, 0}, nil) },
+		"of another precision":            func(b *pebble.Batch) { _ = b.Set(visitKey("page 1", 3600), otherPrecision(), nil) },
+		"is no name and hour":             func(b *pebble.Batch) { _ = b.Set([]byte{tabVisit, 9, 1, 2}, nil, nil) },
 		"one name too many": func(b *pebble.Batch) {
 			for i := range rollcall.MaxVisitNames {
 				_ = b.Set(visitKey(fmt.Sprint(i), 3600), noVisitors(), nil)

@@ -57,7 +57,7 @@ var _ rollcall.Engine = (*Engine)(nil)
 const partitions = 64
 
 // format is the version of the layout of the store.
-const format = 12
+const format = 13
 
 // The names of the meta table.
 const (

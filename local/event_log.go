@@ -34,6 +34,7 @@ type eventLog struct {
 	store *store
 	epoch uint32 // of this store: ids of another one are told apart
 	keep  int    // events of each family
+	look  int    // records of the index that one look at a timeline reads in each family
 
 	mu            sync.Mutex
 	seq           uint64        // last event
@@ -59,7 +60,7 @@ type flight struct {
 const abandoned = 1
 
 func newEventLog(s *store, epoch uint32) *eventLog {
-	return &eventLog{store: s, epoch: epoch, arrivals: make(chan struct{}), durableRecord: s.journal.Durable()}
+	return &eventLog{store: s, epoch: epoch, look: maxLineRecords, arrivals: make(chan struct{}), durableRecord: s.journal.Durable()}
 }
 
 // reserve gives numbers to events and returns the first. The caller calls applied or
@@ -90,15 +91,15 @@ func (l *eventLog) putEvents(b *pebble.Batch, events []event) (first uint64, err
 	for i := 0; i < len(events) && err == nil; {
 		seq := first + uint64(i)
 		if events[i].family() == sessionFamily {
-			err = b.Set(eventKey(seq), encodeEvent(events[i]), nil)
+			err = errors.Join(b.Set(eventKey(seq), encodeEvent(events[i]), nil), putLines(b, sessionFamily, seq, events[i:i+1]))
 			i++
 			continue
 		}
-		w, n := writer{}, 0
-		for ; i < len(events) && n < eventsPerRecord && events[i].family() == presenceFamily; i, n = i+1, n+1 {
+		w, begin := writer{}, i
+		for ; i < len(events) && i-begin < eventsPerRecord && events[i].family() == presenceFamily; i++ {
 			w.bytes(encodeEvent(events[i]))
 		}
-		err = b.Set(presEventKey(seq), w.b, nil)
+		err = errors.Join(b.Set(presEventKey(seq), w.b, nil), putLines(b, presenceFamily, seq, events[begin:i]))
 	}
 	return first, err
 }
@@ -235,17 +236,18 @@ func (l *eventLog) redact(b *pebble.Batch, x erasure, from key, family int, next
 			return err
 		}
 		w := writer{}
-		for _, e := range events {
+		for i := range events {
+			e := &events[i]
 			if e.User == x.user {
 				e.User, e.Session, e.Reason, e.Actor = "", rollcall.SessionID{}, "", ""
 			}
 			if family == sessionFamily {
-				w.raw(encodeEvent(e))
+				w.raw(encodeEvent(*e))
 			} else {
-				w.bytes(encodeEvent(e))
+				w.bytes(encodeEvent(*e))
 			}
 		}
-		return b.Set(k, w.b, nil)
+		return errors.Join(b.Set(k, w.b, nil), redactLine(b, family, events, x.user))
 	})
 	if errors.Is(err, errStop) {
 		return nil

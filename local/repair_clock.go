@@ -316,15 +316,17 @@ func (b *backSetter) events(k, v []byte) {
 		return
 	}
 	w := writer{}
-	for _, e := range events {
+	for i := range events {
+		e := &events[i]
 		e.At = enginekit.TimeOf(min(e.At.UnixMilli(), b.now))
 		if family == sessionFamily {
-			w.raw(encodeEvent(e))
+			w.raw(encodeEvent(*e))
 		} else {
-			w.bytes(encodeEvent(e))
+			w.bytes(encodeEvent(*e))
 		}
 	}
 	b.put(k, w.b)
+	b.m.do(func(w *pebble.Batch) error { return putLines(w, family, events[0].seq, events) })
 }
 
 // day removes days, months and hours that are not yet.

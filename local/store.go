@@ -265,6 +265,29 @@ func (s *store) scanRange(ctx context.Context, from, to key, fn func(k, v []byte
 	return storeError(it.Close())
 }
 
+// scanBack is scanRange from the last key back to the first.
+func (s *store) scanBack(ctx context.Context, from, to key, fn func(k, v []byte) error) error {
+	db, release, err := s.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	it, err := db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return storeError(err)
+	}
+	for ok := it.Last(); ok; ok = it.Prev() {
+		v, err := it.ValueAndErr()
+		if err == nil {
+			err = fn(it.Key(), v)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	return storeError(errors.Join(it.Error(), it.Close()))
+}
+
 // uninterrupted is the context of reading that nobody can cut short: on opening, in a check, and
 // in what an erasure has begun.
 func uninterrupted() context.Context {

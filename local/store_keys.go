@@ -41,6 +41,8 @@ const (
 	tabFigures     = 'S' // kind index or allKinds, day → figures of a past day
 	tabEvent       = 'e' // sequence → session event
 	tabPresEvent   = 'p' // sequence of the first → presence events
+	tabSessionLine = 'j' // bucket of users, sequence → which users the session event is of
+	tabPresLine    = 'J' // bucket of users, sequence of the first → which users the presence events are of
 	tabErasure     = 'E' // partition, last event that may name the user, all ones until the user is removed → unfinished erasure
 	tabRetry       = 'y' // retry key → what was answered
 	tabRetryDue    = 'Y' // ms, retry key → ""
@@ -58,6 +60,7 @@ type key []byte
 func newKey(table byte, capacity int) key { return append(make(key, 0, capacity), table) }
 
 func (k key) u8(v uint8) key   { return append(k, v) }
+func (k key) u16(v uint16) key { return binary.BigEndian.AppendUint16(k, v) }
 func (k key) u24(v uint32) key { return append(k, byte(v>>16), byte(v>>8), byte(v)) }
 func (k key) u32(v uint32) key { return binary.BigEndian.AppendUint32(k, v) }
 func (k key) u64(v uint64) key { return binary.BigEndian.AppendUint64(k, v) }

@@ -129,12 +129,12 @@ func (l *eventLog) trimmer(family int, oldest int64) trimmer {
 				return err
 			}
 			last := events[len(events)-1]
-			more = steps == trimStep
+			more = steps >= trimStep
 			if (dropped+len(events) > over && last.At.UnixMilli() >= oldest) || more {
 				return errStop
 			}
-			cut, dropped, steps = last.seq+1, dropped+len(events), steps+1
-			return nil
+			cut, dropped, steps = last.seq+1, dropped+len(events), steps+1+len(events)/64 // the index has some for each
+			return removeLines(b, family, events)
 		})
 		if err != nil && !errors.Is(err, errStop) {
 			return false, err

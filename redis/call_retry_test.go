@@ -98,6 +98,15 @@ func TestACommandWhoseAnswerIsLostAnswersAsTheFirstTime(t *testing.T) {
 	_, err := roll.Ban(ctx, "lifted", time.Hour, "", "")
 	require.NoError(t, err)
 	require.NoError(t, roll.AddFriends(ctx, "named", false, rollcall.Friend{User: "friend"}))
+	link := rollcall.ConsolePass{
+		Hash: rollcall.HashPass("link"), Kind: rollcall.PassLink, By: rollcall.SignedInByLink, Role: rollcall.RoleReader, Name: "mei",
+		CreatedAt: now, ExpiresAt: now.Add(time.Hour), EndsAt: now.Add(time.Hour),
+	}
+	require.NoError(t, e.PutPass(ctx, now, link))
+	is := func(err error, want rollcall.Code) error { // an error of a code is wanted
+		require.Equal(t, want, rollcall.CodeOf(err))
+		return nil
+	}
 
 	count := func(typ rollcall.EventType, user string) int {
 		events, err := e.Tail(ctx, rollcall.EventQuery{Limit: 1000, Viewer: rollcall.ViewerAdmin})
@@ -148,6 +157,14 @@ func TestACommandWhoseAnswerIsLostAnswersAsTheFirstTime(t *testing.T) {
 		{"a snapshot", func() (any, error) {
 			return nil, e.Import(ctx, now, []rollcall.UserSnapshot{{User: "moved", Name: "Moved"}})
 		}, nil},
+		{"the use of a link", func() (any, error) {
+			taken, err := e.TakePass(ctx, now, link.Hash)
+			if err == nil {
+				_, err = e.TakePass(ctx, now, link.Hash)
+				err = is(err, rollcall.CodeNotFound)
+			}
+			return taken.Name, err
+		}, "mei"},
 		{"a run of the archive", func() (any, error) {
 			err := e.RecordRun(ctx, now, rollcall.ArchiveRun{ID: 1})
 			return count(rollcall.ArchiveCompleted, "") + count(rollcall.ArchiveFailed, ""), err

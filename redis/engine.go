@@ -35,6 +35,7 @@ type Engine struct {
 	flow          *flow
 	clock         clock
 	maxCandidates int // candidates a filter without an index looks at
+	timelineBound int // events that one look at a timeline reads
 	kinds         kindSet
 	beats         beats
 
@@ -82,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, maxCandidates: maxCandidates, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1), news: news{asking: make(chan struct{}, 1)}, audit: auditTrail{turn: make(chan struct{}, 1)}}
+	e := &Engine{opts: o, maxCandidates: maxCandidates, timelineBound: maxTimelineLook, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1), news: news{asking: make(chan struct{}, 1)}, audit: auditTrail{turn: make(chan struct{}, 1)}}
 	e.attendanceFigures.Days = engineDays{e}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
+	ts.Setenv("SERVER_PID", strconv.Itoa(cmd.Process.Pid))
 	ts.Defer(func() {
 		_ = cmd.Process.Signal(syscall.SIGKILL) // it may have ended
 		_ = cmd.Wait()
@@ -67,6 +69,7 @@ var changing = []struct{ pattern, instead string }{
 	{`of \d+ looked at`, "of N looked at"},
 	{`("id":|after )"[0-9a-f]{24}"`, `$1"EVENT"`},
 	{`(confirm"?:? ?)"[A-Z2-7]{10}"`, `$1"CONFIRM"`},
+	{`\b(key|user):[0-9a-f]+…`, "$1:HEX…"},
 	{`\b202[6-9]-\d\d-\d\d \d\d:\d\d:\d\d\b`, "YYYY-MM-DD HH:MM:SS"},
 	{`\b202[6-9]-\d\d-\d\d \d\d:\d\d\b`, "YYYY-MM-DD HH:MM"},
 	{`\b202[6-9]-\d\d-\d\dT[\d:.]+Z`, "INSTANT"},

@@ -59,6 +59,7 @@ type commands struct {
 	Attendance attendanceCmd `cmd:"" group:"client" help:"Who was there on which days, and figures."`
 	Visits     visitsCmd     `cmd:"" group:"client" help:"Estimates of different visitors."`
 	Events     eventsCmd     `cmd:"" group:"client" help:"What happened, and what happens."`
+	Timeline   timelineCmd   `cmd:"" group:"client" help:"What happened to one user, and why they are offline."`
 	Keys       keysCmd       `cmd:"" group:"client" help:"API keys of a server."`
 	Audit      auditCmd      `cmd:"" group:"client" help:"What administrators did, and whether the trail is whole."`
 	Webhooks   webhooksCmd   `cmd:"" group:"client" help:"Addresses that events are posted to."`

@@ -77,6 +77,7 @@ func newMCPServer(asked *client.Client, at place, kick bool) *mcpServer {
 	m.offerDays()
 	m.offerVisits()
 	m.offerEvents()
+	m.offerTimeline()
 	if kick {
 		m.offerKick()
 	}

@@ -114,8 +114,11 @@ func (t *table) lines(width int) []string {
 // narrow is how far a column gives way.
 const narrow = 6
 
-// fit makes the widest columns narrower until a line fits the width. A column of
-// ids keeps its width: half an id is of no use.
+// whole reports whether a column keeps its width: half an id, an instant or the name of an
+// act is of no use.
+func whole(column string) bool { return column == "id" || column == "at" || column == "action" }
+
+// fit makes the widest columns narrower until a line fits the width.
 func (t *table) fit(widths, shown []int, width int) {
 	total := t.gap * (len(shown) - 1)
 	for _, i := range shown {
@@ -124,7 +127,7 @@ func (t *table) fit(widths, shown []int, width int) {
 	for total > width {
 		widest := -1
 		for _, i := range shown {
-			if t.head[i] != "id" && widths[i] > narrow && (widest < 0 || widths[i] > widths[widest]) {
+			if !whole(t.head[i]) && widths[i] > narrow && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
