@@ -114,9 +114,9 @@ func (t *table) lines(width int) []string {
 // narrow is how far a column gives way.
 const narrow = 6
 
-// whole reports whether a column keeps its width: half an id, an instant or the name of an
+// keepsWidth reports whether a column keeps its width: half an id, an instant or the name of an
 // act is of no use.
-func whole(column string) bool { return column == "id" || column == "at" || column == "action" }
+func keepsWidth(column string) bool { return column == "id" || column == "at" || column == "action" }
 
 // fit makes the widest columns narrower until a line fits the width.
 func (t *table) fit(widths, shown []int, width int) {
@@ -127,7 +127,7 @@ func (t *table) fit(widths, shown []int, width int) {
 	for total > width {
 		widest := -1
 		for _, i := range shown {
-			if !whole(t.head[i]) && widths[i] > narrow && (widest < 0 || widths[i] > widths[widest]) {
+			if !keepsWidth(t.head[i]) && widths[i] > narrow && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
