@@ -2,7 +2,11 @@ module github.com/rollcall/rollcall/bench
 
 go 1.26.0
 
-require github.com/rollcall/rollcall v0.0.0-00010101000000-000000000000
+require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.22.1
+	github.com/rollcall/rollcall v0.0.0-00010101000000-000000000000
+)
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
@@ -26,6 +30,7 @@ require (
 	github.com/dgryski/go-metro v0.0.0-20250106013310-edb8663e5e33 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/getsentry/sentry-go v0.27.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect

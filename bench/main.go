@@ -52,6 +52,7 @@ func parts(users int, readers streamReaders) []part {
 		{"redis-figures", ofUsers(500_000, measureRedisFigures)},
 		{"redis-due", ofUsers(2_500_000, measureRedisDue)},
 		{"redis-logins", ofUsers(200_000, measureRedisLogins)},
+		{"console", ofUsers(1_000_000, measureConsole)},
 	}
 }
 
