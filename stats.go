@@ -15,13 +15,22 @@ type Stats struct {
 	// OtherVisits is how many calls of Visit came for a name past MaxVisitNames
 	// since this process began.
 	OtherVisits int64
-	Outages     int          // recorded since the data was created, as far as kept
-	Memory      []MemoryPart // where the memory went
-	DiskBytes   int64
-	Refusing    string // why writes are refused; "" while they are not
+	Outages     int // recorded since the data was created, as far as kept
+	// LatestOutages are the last ones, oldest first; older ones are forgotten. Those whose
+	// graces touch are one here.
+	LatestOutages []Outage
+	Memory        []MemoryPart // where the memory went
+	DiskBytes     int64
+	Refusing      string // why writes are refused; "" while they are not
 	// ClockOffset is how far the clock that decides is ahead of this machine's;
 	// 0 on an embedded engine.
 	ClockOffset time.Duration
+}
+
+// Outage is a time during which nothing could be heard, and the grace behind it.
+type Outage struct {
+	From  time.Time // the last sign of life before it
+	Until time.Time // the end of its grace
 }
 
 // MemoryPart is the memory of one structure.

@@ -81,6 +81,14 @@ func (s *Scheduler) Runs(ctx context.Context, limit int) ([]rollcall.ArchiveRun,
 	return s.runner.db.Runs(ctx, limit)
 }
 
+// Next returns when a run is due next; zero without a schedule.
+func (s *Scheduler) Next() time.Time {
+	if s.schedule == nil {
+		return time.Time{}
+	}
+	return s.schedule.Next(s.runner.opts.Clock.Now())
+}
+
 func (s *Scheduler) keepWatch() {
 	ticker := time.NewTicker(s.poll)
 	defer ticker.Stop()

@@ -217,9 +217,10 @@ func TestAMissedRunIsDoneAtOnce(t *testing.T) {
 	first.Close()
 	w.clock.Advance(3 * time.Hour) // all are down
 	w.mark("bob", "user", w.today(0))
-	_, seen = scheduled(t, w, db, "0 * * * *")
+	second, seen := scheduled(t, w, db, "0 * * * *")
 	seen.waitFor(t, 1, 0)
 	w.requireWhole("caught up")
+	require.Equal(t, w.clock.Now().Truncate(time.Hour).Add(time.Hour), second.Next(), "the next one is due as the schedule says")
 }
 
 func TestCloseEndsARun(t *testing.T) {

@@ -32,6 +32,7 @@ type stats struct {
 	Bans       int
 	VisitNames int `json:"visit_names"`
 	Outages    int
+	Latest     []rollcall.Outage `json:"latest_outages"`
 	Memory     []rollcall.MemoryPart
 	DiskBytes  int64 `json:"disk_bytes"`
 	Refusing   string
@@ -49,9 +50,12 @@ func (c *Client) Stats(ctx context.Context) (rollcall.Stats, error) {
 	if len(s.Memory) == 0 {
 		s.Memory = nil
 	}
+	if len(s.Latest) == 0 {
+		s.Latest = nil
+	}
 	return rollcall.Stats{
 		Engine: s.Engine, Partitions: s.Partitions, Users: s.Users, CountKnown: s.CountKnown, Sessions: s.Sessions,
-		Friends: s.Friends, Bans: s.Bans, VisitNames: s.VisitNames, Outages: s.Outages, Memory: s.Memory,
+		Friends: s.Friends, Bans: s.Bans, VisitNames: s.VisitNames, Outages: s.Outages, LatestOutages: s.Latest, Memory: s.Memory,
 		DiskBytes: s.DiskBytes, Refusing: s.Refusing,
 	}, err
 }

@@ -20,6 +20,7 @@ func outageTests() []test {
 		{"an outage announces nobody offline who comes back in the grace", outageTransitions},
 		{"one outage after another", outagesInARow},
 		{"outages whose graces touch are one, however many", outagesChained},
+		{"the latest outages are told from the last sign of life to the end of the grace, across a restart", outagesTold},
 		{"an engine that is never ticked records no outage", outageUnticked},
 		{"a clock set forth by an hour expires nothing in bulk", clockForth},
 		{"a clock set back by an hour expires nothing, and nothing is negative", clockBack},
@@ -155,6 +156,27 @@ func outageAcrossRestart(h *harness) {
 	h.advance(time.Millisecond)
 	h.ended(rollcall.CauseExpired, s)
 	h.Equal(1, h.outages())
+}
+
+func outagesTold(h *harness) {
+	latest := func() []rollcall.Outage {
+		s, err := h.roll.Stats(h.ctx)
+		h.NoError(err)
+		return s.LatestOutages
+	}
+	h.ticking(rollcall.Policy{IdleTimeout: time.Hour})
+	h.Empty(latest())
+	var want []rollcall.Outage
+	for range 2 {
+		h.live(2 * time.Second)
+		from := h.now()
+		h.outage(10 * time.Minute)
+		want = append(want, rollcall.Outage{From: from, Until: h.now().Add(rollcall.DefaultRestartGrace)})
+		h.live(rollcall.DefaultRestartGrace)
+	}
+	h.Equal(want, latest())
+	h.restart()
+	h.Equal(want, latest())
 }
 
 func outageRevivesNobody(h *harness) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/rollcall/rollcall"
 )
@@ -14,6 +15,8 @@ type Archive interface {
 	Start(ctx context.Context) (rollcall.ArchiveRun, error)
 	// Runs returns the latest runs, newest first, from 1 to 1000 of them.
 	Runs(ctx context.Context, limit int) ([]rollcall.ArchiveRun, error)
+	// Next returns when a run is due next; zero if runs are done on request only.
+	Next() time.Time
 }
 
 // ArchiveRunRecord is a run of the archive on the wire.
@@ -27,6 +30,12 @@ type ArchiveRunRecord struct {
 	Position      string                `json:"position,omitempty" doc:"how far it got"`
 	Error         string                `json:"error,omitempty" doc:"why it failed"`
 	Runner        string                `json:"runner" doc:"which process does it"`
+}
+
+// archiveRuns are the latest runs, and when the next one is due.
+type archiveRuns struct {
+	Items  []ArchiveRunRecord `json:"items" nullable:"false"`
+	NextAt instant            `json:"next_at,omitempty" doc:"when a run is due next by archive.schedule; absent if runs are done on request only"`
 }
 
 func archiveRunOf(r rollcall.ArchiveRun) ArchiveRunRecord {
@@ -48,12 +57,12 @@ func (s *Server) registerArchive() {
 	register(s, start, s.startArchiveRun)
 }
 
-func (s *Server) archiveRuns(ctx context.Context, in *archiveRunsInput) (items[ArchiveRunRecord], error) {
+func (s *Server) archiveRuns(ctx context.Context, in *archiveRunsInput) (archiveRuns, error) {
 	if s.opts.Archive == nil {
-		return items[ArchiveRunRecord]{}, errNoArchive()
+		return archiveRuns{}, errNoArchive()
 	}
 	runs, err := s.opts.Archive.Runs(ctx, in.Limit)
-	return items[ArchiveRunRecord]{each(runs, archiveRunOf)}, err
+	return archiveRuns{Items: each(runs, archiveRunOf), NextAt: instantOf(s.opts.Archive.Next())}, err
 }
 
 func (s *Server) startArchiveRun(ctx context.Context, _ *struct{}) (ArchiveRunRecord, error) {

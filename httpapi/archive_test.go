@@ -14,6 +14,7 @@ import (
 // fakeRuns is an archive of which only the runs are seen.
 type fakeRuns struct {
 	runs []rollcall.ArchiveRun // newest first
+	next time.Time
 }
 
 func (s *fakeRuns) Start(context.Context) (rollcall.ArchiveRun, error) {
@@ -28,6 +29,8 @@ func (s *fakeRuns) Start(context.Context) (rollcall.ArchiveRun, error) {
 func (s *fakeRuns) Runs(_ context.Context, limit int) ([]rollcall.ArchiveRun, error) {
 	return s.runs[:min(limit, len(s.runs))], nil
 }
+
+func (s *fakeRuns) Next() time.Time { return s.next }
 
 func TestArchiveRuns(t *testing.T) {
 	archive := &fakeRuns{}
@@ -44,7 +47,10 @@ func TestArchiveRuns(t *testing.T) {
 		{"id":2,"state":"running","started_at":"2026-02-03T12:00:00.789Z","rows_written":0,"days_offloaded":0,"runner":"a"},
 		{"id":1,"state":"failed","started_at":"2026-02-03T12:00:00.789Z","finished_at":"2026-02-03T12:00:01.789Z","rows_written":7,
 		 "days_offloaded":2,"position":"copying user 2026-02","error":"interrupted","runner":"a"}]}`, "admin", "GET", "/v1/archive/runs", "")
-	require.NotContains(t, s.ok(200, "admin", "GET", "/v1/archive/runs?limit=1", ""), `"id":1`)
+	archive.next = noon.Add(time.Hour)
+	latest := s.ok(200, "admin", "GET", "/v1/archive/runs?limit=1", "")
+	require.NotContains(t, latest, `"id":1`)
+	require.Contains(t, latest, `"next_at":"2026-02-03T13:00:00.789Z"`)
 	s.refused(400, rollcall.CodeInvalidArgument, "admin", "GET", "/v1/archive/runs?limit=1001", "")
 	s.refused(403, rollcall.CodeForbidden, "writer", "POST", "/v1/archive/runs", "")
 }

@@ -22,6 +22,7 @@ type stats struct {
 	Bans        int          `json:"bans"`
 	VisitNames  int          `json:"visit_names" doc:"that visitors are counted of"`
 	Outages     int          `json:"outages" doc:"recorded"`
+	LastOutages []outage     `json:"latest_outages" nullable:"false" doc:"the last ones, oldest first, as far as they are remembered"`
 	MemoryBytes int64        `json:"memory_bytes"`
 	Memory      []memoryPart `json:"memory" nullable:"false"`
 	DiskBytes   int64        `json:"disk_bytes"`
@@ -31,6 +32,11 @@ type stats struct {
 type memoryPart struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
+}
+
+type outage struct {
+	From  instant `json:"from" doc:"the last sign of life before it"`
+	Until instant `json:"until" doc:"the end of the grace behind it, within which nothing expires"`
 }
 
 func (s *Server) registerStats() {
@@ -43,7 +49,8 @@ func (s *Server) stats(ctx context.Context, _ *struct{}) (stats, error) {
 		Version: s.opts.Version, Now: instantOf(s.roll.Now()), Today: dayOf(s.roll.Today()), Timezone: s.roll.Timezone().String(),
 		Engine: e.Engine, Partitions: e.Partitions, Users: e.Users, CountKnown: e.CountKnown, Sessions: e.Sessions,
 		Friends: e.Friends, Bans: e.Bans, VisitNames: e.VisitNames, Outages: e.Outages, MemoryBytes: e.MemoryBytes(),
-		Memory:    each(e.Memory, func(p rollcall.MemoryPart) memoryPart { return memoryPart(p) }),
-		DiskBytes: e.DiskBytes, Refusing: e.Refusing,
+		Memory:      each(e.Memory, func(p rollcall.MemoryPart) memoryPart { return memoryPart(p) }),
+		LastOutages: each(e.LatestOutages, func(o rollcall.Outage) outage { return outage{instantOf(o.From), instantOf(o.Until)} }),
+		DiskBytes:   e.DiskBytes, Refusing: e.Refusing,
 	}, err
 }

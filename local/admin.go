@@ -127,6 +127,9 @@ func (e *Engine) Stats(_ context.Context, v rollcall.Viewer) (rollcall.Stats, er
 		return rollcall.Stats{}, err
 	}
 	st := rollcall.Stats{Engine: "local", Partitions: len(e.parts), Outages: int(e.outages.count.Load())}
+	for _, o := range e.outages.all() {
+		st.LatestOutages = append(st.LatestOutages, rollcall.Outage{From: time.UnixMilli(o.from).UTC(), Until: time.UnixMilli(o.until).UTC()})
+	}
 	var ids, presence, sessions, users, friends, days, waiting int
 	for _, p := range e.parts {
 		p.mu.RLock()

@@ -116,7 +116,7 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 			plainCall(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "login")).Build() }),
 			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "bans")).Build() }),
 			plainCall(func() rueidis.Completed {
-				return b().Hmget().Key(e.of(p, "part")).Field("edges", "outagecount").Build()
+				return b().Hmget().Key(e.of(p, "part")).Field("edges", "outagecount", "outages").Build()
 			}),
 			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "names")).Build() }))
 	}
@@ -136,7 +136,7 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 		sessions, _ := out[i+2].AsInt64()
 		bans, _ := out[i+3].AsInt64()
 		fields, err := out[i+4].ToArray()
-		if err != nil || len(fields) != 2 {
+		if err != nil || len(fields) != 3 {
 			return st, damaged("the state of a partition")
 		}
 		edges, _ := fields[0].AsInt64() // nil if there was none yet
@@ -150,7 +150,10 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 		st.Bans += int(bans)
 		st.Friends += int(edges)
 		st.Outages = max(st.Outages, int(outages))
+		packed, _ := fields[2].ToString()
+		st.LatestOutages = append(st.LatestOutages, unpackOutages(packed)...)
 	}
+	st.LatestOutages = joinOutages(st.LatestOutages)
 	err = e.memory(ctx, &st)
 	return st, err
 }
