@@ -1,7 +1,7 @@
 // The users behind a figure, worked out of the lists of who was there when.
 
 import { get, Problem } from './api/client';
-import type { ActivePage } from './api/types';
+import type { ActivePage, EventPage, SeenPage } from './api/types';
 import { dayOf, shiftDay } from './format';
 
 export type Period = 'day' | 'week' | 'month';
@@ -82,4 +82,46 @@ export async function usersOfDays(asked: Asked, days: number, signal: AbortSigna
     for (const user of await activeIn({ from: day, to: day, kind: asked.kind }, signal)) counts.set(user, (counts.get(user) ?? 0) + 1);
   }
   return [...counts].filter(([, n]) => n === days).map(([user]) => user).sort();
+}
+
+/** How many pages of events are gone through for a moment of the past. */
+const mostPages = 60;
+
+/**
+ * The users who were online at a moment, out of the events of coming and going since then:
+ * those whose first one is that they went, and those who are online without one. A problem
+ * "before_log" has the time at which the log begins.
+ */
+export async function onlineAt(at: number, signal: AbortSignal): Promise<string[]> {
+  // Who is online comes first: who goes meanwhile is found among the events.
+  const here = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const page: SeenPage = await get<SeenPage>('/v1/online', { limit: 1000, cursor }, signal);
+    if (page.total > most) throw new Problem(0, 'too_many', '');
+    for (const s of page.items) here.add(s.user);
+    cursor = page.next;
+  } while (cursor);
+
+  const first = new Map<string, boolean>(); // whether the first event after the moment is that the user went
+  let after = 'start';
+  let reaches = false;
+  for (let n = 0; ; n += 1) {
+    const page = await get<EventPage>('/v1/events', { after, types: 'user.online,user.offline', limit: 1000 }, signal);
+    const oldest = page.items[0];
+    if (!reaches && oldest) {
+      if (new Date(oldest.at).getTime() > at) throw new Problem(0, 'before_log', oldest.at);
+      reaches = true;
+    }
+    for (const e of page.items) {
+      if (e.user && !first.has(e.user) && new Date(e.at).getTime() > at) first.set(e.user, e.type === 'user.offline');
+    }
+    if (!page.items.length || page.next === after) break;
+    if (n >= mostPages) throw new Problem(0, 'too_many', '');
+    after = page.next;
+  }
+  if (!reaches) throw new Problem(0, 'before_log', '');
+  const found = [...first].filter(([, went]) => went).map(([user]) => user);
+  for (const user of here) if (!first.has(user)) found.push(user);
+  return found.sort();
 }

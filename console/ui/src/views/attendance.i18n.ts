@@ -28,7 +28,7 @@ export const attendanceWords = words(
     list: {
       active: (what: string) => `Active: ${what}`, cohort: (start: string, when: string) => `Cohort of ${start}, ${when}`, users: (n: string, count: number) => `${n} user${s(count)}`,
       many: 'Too many to list here. Ask for a shorter range, or use the API.', finding: 'Looking …', csv: 'CSV', json: 'JSON', every: 'on every day', more: (n: string) => `Show more of ${n}`,
-      days: (n: string) => `active on ${n} days`, to: '–',
+      days: (n: string) => `active on ${n} days`, manySince: 'Too many came and went since then to tell who was online.', beforeLog: (at: string) => `The events of coming and going are kept from ${at} on. Who was online before that is not known.`, noLog: 'Nobody has come or gone as far as events are kept. Who was online then is not known.', onDay: (day: string) => `All who were active on ${day}`, to: '–',
     },
     to_: (a: string, b: string) => `${a} – ${b}`,
     after: (n: string, period: string) => `${n} ${period} later`, onOrAfter: (n: string, period: string) => `${n} ${period} later or after that`,
@@ -60,7 +60,7 @@ export const attendanceWords = words(
     list: {
       active: (what: string) => `活跃用户：${what}`, cohort: (start: string, when: string) => `${start} 分组，${when}`, users: (n: string) => `${n} 位用户`,
       many: '用户过多，无法在此列出。请缩短范围或使用 API。', finding: '正在查找……', csv: 'CSV', json: 'JSON', every: '每天都活跃', more: (n: string) => `继续显示（共 ${n} 位）`,
-      days: (n: string) => `活跃 ${n} 天`, to: '至',
+      days: (n: string) => `活跃 ${n} 天`, manySince: '此后上下线的用户过多，无法推算当时谁在线。', beforeLog: (at: string) => `上下线事件从 ${at} 起保留，更早时刻谁在线已无从得知。`, noLog: '保留的事件中没有上下线记录，无从得知当时谁在线。', onDay: (day: string) => `查看${day}的全部活跃用户`, to: '至',
     },
     to_: (a: string, b: string) => `${a}至${b}`,
     after: (n: string, period: string) => `${n}${period}后`, onOrAfter: (n: string, period: string) => `${n}${period}后或更晚`,

@@ -5,7 +5,10 @@ export const systemWords = words(
     title: 'System',
     tabs: { overview: 'Health', archive: 'Archive', webhooks: 'Webhooks', keys: 'Keys', names: 'Kinds and names', audit: 'Audit trail' },
     well: 'All is well.',
-    wellSince: (outages: string) => `${outages} outages are on record.`,
+    wellSince: (since: string) => `All is well since ${since}.`,
+    noOutages: 'No outage is on record.',
+    lastOutage: (n: string, count: number, length: string, ago: string) => (count === 1 ? `One outage is on record: ${length}, ${ago}.` : `${n} outages are on record; the last: ${length}, ${ago}.`),
+    outageList: { title: 'Outages', how: 'Times in which nothing could be heard: the server was down, or could not write. Nobody’s time ran on in them, nor in the grace behind.', from: 'Last sign of life', until: 'End of the grace', length: 'Length, with the grace', older: (n: string) => `${n} older ones are counted only.` },
     refusing: (why: string) => `Writes are refused: ${why}`,
     archiveFailed: (error: string) => `The last run of the archive failed: ${error}`,
     clockOff: (by: string) => `The clocks of this server and of Redis differ by ${by}.`,
@@ -16,7 +19,7 @@ export const systemWords = words(
     commands: 'Commands', command: 'Command', rate: 'a second', p50: 'median', p99: 'p99', total: 'since start', measuring: 'Measuring …', http: 'HTTP requests', streams: 'Open streams', lag: 'Lag',
     noMetrics: 'The metrics of this server cannot be read here.',
     archive: {
-      none: 'This server has no archive.', empty: 'The archive has not run yet.', emptyHow: 'It runs by its schedule, or now:', run: 'Run now', state: { running: 'running', completed: 'completed', failed: 'failed' } as Record<string, string>,
+      none: 'This server has no archive.', empty: 'The archive has not run yet.', emptyHow: 'It runs by its schedule, or now:', run: 'Run now', next: 'Next run', onRequest: 'Runs on request only.', running: 'A run is under way.', written: (n: string) => `${n} user-months written`, state: { running: 'running', completed: 'completed', failed: 'failed' } as Record<string, string>,
       started: 'Started', took: 'Took', rows: 'User-months written', offloaded: 'Days left the hot store', position: 'Position', runner: 'Process', stateHead: 'State', lag: (span: string) => `The last good run was ${span} ago.`,
     },
     webhooks: {
@@ -27,7 +30,7 @@ export const systemWords = words(
       attempt: (n: string) => `attempt ${n}`, events: (n: string) => `${n} events`,
       secret: 'The secret', secretHow: 'It checks the signatures of messages. It is shown this once.', oldSecret: 'For a day the old secret signs too.',
       removeSure: 'Messages that wait are not delivered any more.', rotateSure: 'The receiver must be told the new secret within a day.',
-      resendHow: 'Events from this time on are delivered once more, with the ids they had.', from: 'From', to: 'To', resent: 'The events are on their way again.', busy: 'One is under way.',
+      resendHow: 'The events of this time are delivered once more, with the ids they had.', from: 'From', to: 'To', resent: 'The events are on their way again.', resending: (from: string, to: string) => `sending again ${from} – ${to}`, again: 'sent again', busy: 'One is under way.',
       create: 'Make', invisible: 'Tell of invisible users too', batch: 'In batches',
     },
     keys: {
@@ -45,7 +48,10 @@ export const systemWords = words(
     title: '系统',
     tabs: { overview: '运行状况', archive: '归档', webhooks: 'Webhook', keys: '密钥', names: '类型与名称', audit: '审计日志' },
     well: '一切正常。',
-    wellSince: (outages: string) => `共记录 ${outages} 次中断。`,
+    wellSince: (since: string) => `自 ${since} 起一切正常。`,
+    noOutages: '没有中断记录。',
+    lastOutage: (n: string, _count: number, length: string, ago: string) => `共记录 ${n} 次中断，最近一次持续 ${length}（${ago}）。`,
+    outageList: { title: '中断记录', how: '服务器停机或无法写入的时段。中断及其后的宽限期内，会话不会因闲置而过期。', from: '最后心跳', until: '宽限期结束', length: '时长（含宽限期）', older: (n: string) => `另有 ${n} 次更早的中断仅计数。` },
     refusing: (why: string) => `拒绝写入：${why}`,
     archiveFailed: (error: string) => `最近一次归档失败：${error}`,
     clockOff: (by: string) => `本机与 Redis 的时钟相差 ${by}。`,
@@ -56,7 +62,7 @@ export const systemWords = words(
     commands: '命令', command: '命令', rate: '每秒', p50: '中位数', p99: 'p99', total: '启动至今', measuring: '正在测量……', http: 'HTTP 请求', streams: '打开的事件流', lag: '滞后',
     noMetrics: '无法读取此服务器的指标。',
     archive: {
-      none: '此服务器未启用归档。', empty: '尚未归档过。', emptyHow: '归档会按计划运行，也可以立即运行：', run: '立即归档', state: { running: '进行中', completed: '完成', failed: '失败' } as Record<string, string>,
+      none: '此服务器未启用归档。', empty: '尚未归档过。', emptyHow: '归档会按计划运行，也可以立即运行：', run: '立即归档', next: '下次运行', onRequest: '仅按请求运行。', running: '正在归档。', written: (n: string) => `已写入 ${n} 个用户月`, state: { running: '进行中', completed: '完成', failed: '失败' } as Record<string, string>,
       started: '开始时间', took: '用时', rows: '写入用户月数', offloaded: '移出热存储天数', position: '进度', runner: '进程', stateHead: '状态', lag: (span: string) => `上次成功归档在 ${span}前。`,
     },
     webhooks: {
@@ -67,7 +73,7 @@ export const systemWords = words(
       attempt: (n: string) => `第 ${n} 次`, events: (n: string) => `${n} 个事件`,
       secret: '签名密钥', secretHow: '用于校验消息签名，仅显示这一次。', oldSecret: '旧密钥在一天内仍会同时签名。',
       removeSure: '尚未投递的消息将不再投递。', rotateSure: '请在一天内把新密钥更新到接收方。',
-      resendHow: '该时间段内的事件会以原有 ID 重新投递一次。', from: '起', to: '止', resent: '已开始重新投递。', busy: '已有一次重发正在进行。',
+      resendHow: '该时间段内的事件会以原有 ID 重新投递一次。', from: '起', to: '止', resent: '已开始重新投递。', resending: (from: string, to: string) => `正在重发 ${from} 至 ${to} 的事件`, again: '重发', busy: '已有一次重发正在进行。',
       create: '创建', invisible: '包含隐身用户', batch: '批量投递',
     },
     keys: {

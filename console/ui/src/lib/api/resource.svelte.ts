@@ -18,6 +18,8 @@ export interface ReadOptions {
   keep?: boolean;
 }
 
+const retryAfter = 3000;
+
 /**
  * Reads while the component lives. What the reader touches before its first await is
  * watched: when it changes, it reads again. A reader that returns undefined waits.
@@ -25,9 +27,11 @@ export interface ReadOptions {
 export function read<T>(reader: (signal: AbortSignal) => Promise<T> | undefined, options: ReadOptions = {}): Resource<T> {
   const it = new Resource<T>();
   let running: AbortController | undefined;
+  let again: ReturnType<typeof setTimeout> | undefined;
 
   const begin = (fresh: boolean) => {
     running?.abort();
+    clearTimeout(again);
     const own = (running = new AbortController());
     const asked = reader(own.signal);
     untrack(() => {
@@ -49,7 +53,9 @@ export function read<T>(reader: (signal: AbortSignal) => Promise<T> | undefined,
         (error: unknown) => {
           if (own.signal.aborted) return;
           it.error = error instanceof Problem ? error : new Problem(0, 'client', String(error));
-          it.loading = false;
+          // Without an answer there is nothing to show: it is asked again by itself.
+          if (it.error.offline) again = setTimeout(() => begin(false), retryAfter);
+          else it.loading = false;
         },
       );
     });
@@ -62,6 +68,7 @@ export function read<T>(reader: (signal: AbortSignal) => Promise<T> | undefined,
     const timer = options.every ? setInterval(look, options.every) : undefined;
     return () => {
       clearInterval(timer);
+      clearTimeout(again);
       running?.abort();
     };
   });

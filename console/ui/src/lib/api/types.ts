@@ -1,11 +1,13 @@
-// The shapes of the API, by short names. What the generated document does not have yet
-// stands here in full.
+// The shapes of the API that the console knows, by short names. "npm run types" makes
+// schema.d.ts of those that stand here.
 import type { components } from './schema';
 
 type Schemas = components['schemas'];
 
+export type ConsoleSession = Schemas['ConsoleSession'];
 export type Session = Schemas['Session'];
 export type SessionPage = Schemas['PageSession'];
+export type SessionCounts = Schemas['SessionCounts'];
 export type Summary = Schemas['Summary'];
 export type Seen = Schemas['Seen'];
 export type SeenPage = Schemas['PageSeen'];
@@ -13,10 +15,13 @@ export type Friend = Schemas['Friend'];
 export type FriendPage = Schemas['PageFriend'];
 export type Ban = Schemas['BanRecord'];
 export type BanPage = Schemas['PageBanRecord'];
+export type NewBan = Schemas['NewBan'];
 export type Ended = Schemas['Ended'];
-export type Kick = Schemas['KickRequest'];
 export type RollEvent = Schemas['Event'];
 export type EventPage = Schemas['EventPage'];
+/** What was counted in a minute, or in an hour. */
+export type Sample = Schemas['Sample'];
+export type History = Schemas['SampleList'];
 export type Stats = Schemas['Stats'];
 export type Series = Schemas['Series'];
 export type Retention = Schemas['Retention'];
@@ -28,87 +33,33 @@ export type StreakList = Schemas['StreakList'];
 export type ActivePage = Schemas['ActivePage'];
 export type Attended = Schemas['Attended'];
 export type ArchiveRun = Schemas['ArchiveRunRecord'];
+export type ArchiveRuns = Schemas['ArchiveRuns'];
 export type Key = Schemas['KeyRecord'];
 export type NewKey = Schemas['NewKey'];
 export type Webhook = Schemas['WebhookRecord'];
 export type Delivery = Schemas['DeliveryRecord'];
 export type KindUse = Schemas['KindUse'];
 export type VisitName = Schemas['VisitName'];
+export type AuditEntry = Schemas['AuditRecord'];
+export type AuditPage = Schemas['AuditPage'];
 
-export type Role = 'reader' | 'writer' | 'admin';
-export type Cause = 'logout' | 'kicked' | 'replaced' | 'expired' | 'lifetime' | 'banned' | 'erased';
+export type Role = ConsoleSession['role'];
+export type Cause = NonNullable<RollEvent['cause']>;
+export type CountBy = SessionCounts['by'];
 
 export interface Items<T> {
   items: T[];
 }
 
-export interface ConsoleSession {
-  role: Role;
-  /** How it was signed in; off: nobody has to. */
-  by?: 'link' | 'key' | 'proxy' | 'off';
-  key_id?: string;
-  name: string;
-  expires_at?: string;
-  idle_expires_at?: string;
-  server: { engine: string; version: string; timezone: string; window_seconds: number };
-}
-
-/** What was counted in a minute, or in an hour. */
-export interface Sample {
-  at: string;
-  online: number;
-  sessions: number;
-  logins: number;
-  ends?: Partial<Record<Cause, number>>;
-  beats?: number;
-  online_min?: number;
-  online_max?: number;
-  sessions_min?: number;
-  sessions_max?: number;
-}
-
-export interface History {
-  step: string;
-  items: Sample[];
-}
-
-export type CountBy = 'app' | 'device' | 'kind';
-
-export interface SessionCounts {
-  by: CountBy;
-  items: { value: string; sessions: number }[];
-  other: number;
-  total: number;
-}
-
-export interface TimelineItem {
-  at: string;
-  type: string;
-  session?: string;
+/** An event of a user, with what it says of the session that it is about. */
+export interface TimelineItem extends RollEvent {
   app?: string;
   device?: string;
   ip?: string;
-  cause?: Cause;
-  reason?: string;
-  actor?: string;
+  user_agent?: string;
 }
 
 export interface Timeline {
   items: TimelineItem[];
-  next?: string;
-}
-
-export interface AuditEntry {
-  seq: number;
-  at: string;
-  actor: string;
-  action: string;
-  target?: string;
-  detail?: unknown;
-  hash: string;
-}
-
-export interface AuditPage {
-  items: AuditEntry[];
   next?: string;
 }

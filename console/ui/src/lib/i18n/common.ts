@@ -14,6 +14,7 @@ interface Common {
   roles: Record<Role, string>;
   zone: (zone: string) => string;
   zoneHint: string;
+  zoneOf: (zone: string, offset: string) => string;
   units: { s: string; min: string; h: string; d: string; gap: string };
   ago: (span: string) => string;
   in: (span: string) => string;
@@ -56,6 +57,7 @@ const en: Common = {
   roles: { reader: 'reader', writer: 'writer', admin: 'admin' },
   zone: (zone) => zone,
   zoneHint: 'All times and days are those of the server’s time zone.',
+  zoneOf: (zone, offset) => (zone === 'UTC' ? 'In the server’s time zone, UTC.' : `In the server’s time zone, ${zone} (${offset}).`),
   units: { s: 's', min: 'min', h: 'h', d: 'd', gap: ' ' },
   ago: (span) => `${span} ago`,
   in: (span) => `in ${span}`,
@@ -111,6 +113,7 @@ const zh: Common = {
   roles: { reader: '只读', writer: '读写', admin: '管理员' },
   zone: (zone) => zone,
   zoneHint: '所有时间与日期均按服务器所在时区显示。',
+  zoneOf: (zone, offset) => (zone === 'UTC' ? '按服务器时区 UTC 填写。' : `按服务器时区 ${zone}（${offset}）填写。`),
   units: { s: '秒', min: '分钟', h: '小时', d: '天', gap: ' ' },
   ago: (span) => `${span}前`,
   in: (span) => `${span}后`,

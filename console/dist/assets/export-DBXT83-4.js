@@ -1,3 +1,0 @@
-function e(e){if(e==null)return``;let t=String(e);return typeof e==`string`&&/^[=+\-@\t\r]/.test(t)&&(t=`'${t}`),/[",\n\r]/.test(t)?`"${t.replaceAll(`"`,`""`)}"`:t}function t(t,n){return[t,...n].map(t=>t.map(e).join(`,`)).join(`\r
-`)+`\r
-`}function n(e,t,n){let r=new Blob(t===`text/csv`?[`﻿`,n]:[n],{type:`${t};charset=utf-8`}),i=document.createElement(`a`);i.href=URL.createObjectURL(r),i.download=e,i.click(),setTimeout(()=>URL.revokeObjectURL(i.href),1e4)}var r=e=>new Date(e).toISOString().slice(0,19).replaceAll(`:`,``).replace(`T`,`-`);export{n,r,t};
