@@ -342,18 +342,18 @@ func eventsTrimmed(h *harness) {
 }
 
 func lastPublicEvent(h *harness) {
-	public := h.roll.As(rollcall.ViewerPublic)
-	lastOf := func(roll *rollcall.Roll) rollcall.EventID {
+	public := func() *rollcall.Roll { return h.roll.As(rollcall.ViewerPublic) } // of the engine that is open
+	last := func() rollcall.EventID {
 		h.NoError(h.engine.Flush(h.ctx))
-		id, err := roll.LastEvent(h.ctx)
+		id, err := public().LastEvent(h.ctx)
 		h.NoError(err)
 		return id
 	}
 	h.hide("ghost")
 	h.login("ghost")
-	h.Empty(lastOf(public))
+	h.Empty(last())
 	h.login("alice")
-	seen := lastOf(public)
+	seen := last()
 	h.NotEmpty(seen)
 
 	// What the invisible do moves the end of the log, and not the public's.
@@ -361,18 +361,18 @@ func lastPublicEvent(h *harness) {
 	h.kick(rollcall.Kick{User: "ghost"})
 	h.login("ghost")
 	h.Greater(h.last(), whole)
-	h.Equal(seen, lastOf(public))
+	h.Equal(seen, last())
 	h.restart()
-	h.Equal(seen, lastOf(public))
-	after, err := public.EventsAfter(h.ctx, seen, 10)
+	h.Equal(seen, last())
+	after, err := public().EventsAfter(h.ctx, seen, 10)
 	h.NoError(err)
 	h.Empty(after)
 
 	h.ban("bob", time.Hour)
-	after, err = public.EventsAfter(h.ctx, seen, 10)
+	after, err = public().EventsAfter(h.ctx, seen, 10)
 	h.NoError(err)
 	h.Len(after, 1, "behind it nothing is missing")
-	h.Equal(after[0].ID, lastOf(public))
+	h.Equal(after[0].ID, last())
 }
 
 func lastEvent(h *harness) {
