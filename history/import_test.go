@@ -54,7 +54,11 @@ func TestImportMatchesAPlainSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const rows = 8_000
 			text, want := randomFile(rand.New(rand.NewPCG(uint64(i), 3)), location(t, name), rows)
-			for _, window := range []int{1_000, 7_777, 0} {
+			windows := []int{1_000, 7_777, 0}
+			if i > 0 { // days of another zone are cut into windows as those of UTC are
+				windows = windows[i-1 : i]
+			}
+			for _, window := range windows {
 				roll := newRoll(t, name)
 				summary := importText(t, roll, text, Options{Window: window})
 				require.Empty(t, summary.FirstRejected)
