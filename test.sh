@@ -221,7 +221,9 @@ chosen() {
         shift
     done
     packaged "${arguments[@]}" || arguments=("${everything[@]}" "${arguments[@]}")
-    go test -p 2 "${beside[@]}" -timeout "$limit" "${arguments[@]}"
+    local c=0 # what a whole run has compiled can be used again
+    [[ " ${arguments[*]} " == *' -race '* ]] && c=1
+    CGO_ENABLED=$c go test -p 2 "${beside[@]}" -timeout "$limit" "${arguments[@]}"
 }
 
 # tests names all tests of a package.
