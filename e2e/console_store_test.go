@@ -24,6 +24,7 @@ type consoleStore struct {
 	dir   string // of the server's data
 	flags []string
 
+	onRedis  bool
 	sessions int
 	first    time.Time // the first login of the crowd
 	then     time.Time // a whole minute at which "early" and "steady" were online
@@ -37,7 +38,7 @@ func fillConsoleStore(t *testing.T, on backend, sessions int) *consoleStore {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Minute)
 	c := &consoleStore{
-		t: t, dir: t.TempDir(), sessions: sessions,
+		t: t, dir: t.TempDir(), onRedis: on.url != "", sessions: sessions,
 		flags: []string{"--secret", sharedSecret, "--timezone", consoleZone, "--log-level", "error"},
 		first: now.Add(-23 * time.Hour), then: now.Add(-13 * time.Minute),
 	}

