@@ -12,8 +12,8 @@ import (
 )
 
 // TestEveryBlockOfTheDocsIsHeld expects code and configuration of proxies in files that
-// tests run, and data that can be read. Other languages have tests of their own, or are
-// for people alone.
+// tests run, and data that can be read. Blocks of commands and of other languages are run
+// by tests of their own, in e2e (docs_test.go, docs_code_test.go).
 func TestEveryBlockOfTheDocsIsHeld(t *testing.T) {
 	files := repository(t)
 	from := map[string]string{"nginx": "examples/forward-auth/nginx.conf", "caddy": "examples/forward-auth/Caddyfile"}
@@ -23,7 +23,7 @@ func TestEveryBlockOfTheDocsIsHeld(t *testing.T) {
 			language, text := m[1], m[2]
 			switch {
 			case language == "go" && (strings.HasPrefix(doc, "README") || strings.HasPrefix(text, "func ")):
-				// Other tests hold the library of the README. A function that stands alone is for people to take.
+				// Other tests hold the library of the README, and run a function that stands alone.
 			case language == "go":
 				require.True(t, slices.ContainsFunc(files, func(f string) bool {
 					return (strings.HasSuffix(f, "_test.go") || strings.HasPrefix(f, "examples/")) && path.Ext(f) == ".go" && hasLines(read(t, f), text)

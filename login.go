@@ -38,6 +38,9 @@ type Login struct {
 // MaxEvict is how many sessions one login may name to be ended.
 const MaxEvict = 50
 
+// maxRetryKey is how many bytes a retry key may have.
+const maxRetryKey = 255
+
 // LoggedIn is a login's outcome. Token is shown here and never again.
 type LoggedIn struct {
 	Session Session
@@ -62,7 +65,7 @@ func (l *Login) validate() error {
 		{"device", l.Device, MaxDeviceLen},
 		{"device_id", l.DeviceID, MaxDeviceIDLen},
 		{"user_agent", l.UserAgent, MaxUserAgentLen},
-		{"idempotency_key", l.RetryKey, 255},
+		{"idempotency_key", l.RetryKey, maxRetryKey},
 	} {
 		if err := validateText(f.name, f.value, f.limit); err != nil {
 			return err

@@ -1,11 +1,14 @@
 package rollcall
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"slices"
@@ -19,6 +22,12 @@ type NewWebhook struct {
 	Filter      EventFilter
 	Invisible   bool
 	Batch       bool
+
+	// RetryKey makes it safe to ask again: the same key with the same webhook returns the
+	// one that was made, with its secret, as long as there is that webhook. With another
+	// webhook it is a conflict, and so it is once the secret was rotated. RetryScope keeps
+	// callers' keys apart.
+	RetryKey, RetryScope string
 }
 
 // WebhookPatch changes a webhook; nil leaves a field as it is.
@@ -36,24 +45,78 @@ type WebhookPatch struct {
 // is derived when it is needed and kept nowhere, so it is shown here once.
 func (r *Roll) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, string, error) {
 	w := Webhook{
-		ID: randomID("wh_"), URL: n.URL, Description: n.Description, Filter: n.Filter, Invisible: n.Invisible, Batch: n.Batch,
+		ID: randomID(webhookPrefix), URL: n.URL, Description: n.Description, Filter: n.Filter, Invisible: n.Invisible, Batch: n.Batch,
 		CreatedAt: r.clock.Now(), Generation: 1,
 	}
-	if err := w.validate(); err != nil {
+	if err := cmp.Or(w.validate(), validateText("idempotency_key", n.RetryKey, maxRetryKey)); err != nil {
 		return Webhook{}, "", err
 	}
 	made, err := observe(r, "create_webhook", func() (Webhook, error) {
-		var err error
-		if w.After, err = r.engine.LastEvent(ctx, ViewerAdmin); err != nil {
-			return w, err
+		if n.RetryKey == "" {
+			return r.makeWebhook(ctx, w)
 		}
-		entry := webhookEntry(AuditWebhookCreated, w.ID, &w)
-		return act(ctx, r, entry, func() (Webhook, error) { return r.engine.PutWebhook(ctx, w) }, nil)
+		return r.makeWebhookOnce(ctx, w, &n)
 	})
 	if err != nil {
 		return Webhook{}, "", err
 	}
-	return made, r.webhookSecret(made.ID, made.Generation), nil
+	return made, r.webhookSecret(&made), nil
+}
+
+// makeWebhook stores a new webhook.
+func (r *Roll) makeWebhook(ctx context.Context, w Webhook) (_ Webhook, err error) {
+	if w.After, err = r.engine.LastEvent(ctx, ViewerAdmin); err != nil {
+		return w, err
+	}
+	entry := webhookEntry(AuditWebhookCreated, w.ID, &w)
+	return act(ctx, r, entry, func() (Webhook, error) { return r.engine.PutWebhook(ctx, w) }, nil)
+}
+
+// makeWebhookOnce stores a new webhook, unless that was done under its retry key before:
+// then it returns what was made. The id follows from the key. So of several that ask at
+// the same time, on as many servers, the store lets one make it.
+func (r *Roll) makeWebhookOnce(ctx context.Context, w Webhook, n *NewWebhook) (Webhook, error) {
+	id := r.keyed("webhook retry", []byte(n.RetryScope), []byte(n.RetryKey))
+	w.ID = webhookPrefix + hex.EncodeToString(id[:8])
+	asked, err := n.digest()
+	if err != nil {
+		return w, err
+	}
+	w.Asked = asked
+	if old, err := r.Webhook(ctx, w.ID); CodeOf(err) != CodeNotFound {
+		return old, cmp.Or(err, repeatsWebhook(&old, &w))
+	}
+	made, err := r.makeWebhook(ctx, w)
+	if CodeOf(err) != CodeConflict {
+		return made, err
+	}
+	old, lookup := r.Webhook(ctx, w.ID)
+	if CodeOf(lookup) == CodeNotFound {
+		return made, err // there are too many
+	}
+	return old, cmp.Or(lookup, repeatsWebhook(&old, &w))
+}
+
+// repeatsWebhook refuses a request whose retry key made another webhook, or one whose
+// secret is not the first one any more.
+func repeatsWebhook(old, asked *Webhook) error {
+	const field = "idempotency_key"
+	switch {
+	case old.Asked != asked.Asked:
+		return &Error{Code: CodeConflict, Field: field, Detail: "was used for another webhook, " + old.ID}
+	case old.Generation != 1:
+		return &Error{Code: CodeConflict, Field: field, Detail: "was used for the webhook " + old.ID + ", whose secret has been rotated since: use another key"}
+	}
+	return nil
+}
+
+// digest is a hash of all that is asked for.
+func (n *NewWebhook) digest() (string, error) {
+	said := *n
+	said.RetryKey, said.RetryScope = "", ""
+	text, err := json.Marshal(said)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
 }
 
 // Webhooks returns all webhooks, oldest first.
@@ -151,7 +214,7 @@ func (r *Roll) RotateWebhook(ctx context.Context, id string) (Webhook, string, e
 	if err != nil {
 		return Webhook{}, "", err
 	}
-	return w, r.webhookSecret(w.ID, w.Generation), nil
+	return w, r.webhookSecret(&w), nil
 }
 
 // ReplayWebhook delivers the events of [from, to) again that are still kept; CodeNotFound.
@@ -175,7 +238,7 @@ func (r *Roll) ReplayWebhook(ctx context.Context, id string, from, to time.Time)
 			return &Error{Code: CodeConflict, Detail: "a replay is under way: wait until it is over"}
 		}
 		last, err := r.engine.LastEvent(ctx, ViewerAdmin)
-		w.Replay = &WebhookReplay{ID: randomID("wr_"), From: from.UTC(), To: to.UTC(), AskedAt: now, Until: last}
+		w.Replay = &WebhookReplay{ID: randomID(replayPrefix), From: from.UTC(), To: to.UTC(), AskedAt: now, Until: last}
 		return err
 	})
 }
@@ -275,23 +338,26 @@ func (r *Roll) changeWebhook(ctx context.Context, command, id string, change fun
 // WebhookKeys returns the keys that sign a message of a webhook now: that of its secret,
 // and for WebhookRotation after a rotation that of the one before it.
 func (r *Roll) WebhookKeys(w *Webhook) [][]byte {
-	latest := r.webhookKey(w.ID, w.Generation)
+	latest := r.webhookKey(w, w.Generation)
 	keys := [][]byte{latest[:]}
 	if w.Generation > 1 && r.clock.Now().Before(w.RotatedAt.Add(WebhookRotation)) {
-		before := r.webhookKey(w.ID, w.Generation-1)
+		before := r.webhookKey(w, w.Generation-1)
 		keys = append(keys, before[:])
 	}
 	return keys
 }
 
-// webhookKey is HMAC-SHA-256(secret, "webhook" ‖ 0 ‖ id ‖ 0 ‖ generation).
-func (r *Roll) webhookKey(id string, generation uint64) [32]byte {
-	return r.keyed("webhook", []byte(id), binary.BigEndian.AppendUint64(nil, generation))
+// webhookKey is HMAC-SHA-256(secret, "webhook" ‖ 0 ‖ id ‖ 0 ‖ generation ‖ created at). With
+// the time, a webhook that is removed and made again under its retry key has another one.
+func (r *Roll) webhookKey(w *Webhook, generation uint64) [32]byte {
+	which := binary.BigEndian.AppendUint64(nil, generation)
+	which = binary.BigEndian.AppendUint64(which, uint64(w.CreatedAt.UnixMilli()))
+	return r.keyed("webhook", []byte(w.ID), which)
 }
 
-// webhookSecret is the text of a key, as Standard Webhooks writes it.
-func (r *Roll) webhookSecret(id string, generation uint64) string {
-	key := r.webhookKey(id, generation)
+// webhookSecret is the text of a webhook's latest key, as Standard Webhooks writes it.
+func (r *Roll) webhookSecret(w *Webhook) string {
+	key := r.webhookKey(w, w.Generation)
 	return "whsec_" + base64.StdEncoding.EncodeToString(key[:])
 }
 

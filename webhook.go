@@ -36,9 +36,19 @@ type Webhook struct {
 
 	Replay *WebhookReplay `json:"replay,omitempty"` // under way, nil for none
 
+	// Asked is a hash of what was asked for when it was made with a retry key, "" if it
+	// was made without one.
+	Asked string `json:"asked,omitempty"`
+
 	// Revision counts the changes; see [Webhooks.PutWebhook].
 	Revision uint64 `json:"revision"`
 }
+
+// webhookPrefix begins the id of a webhook, replayPrefix that of a replay. 16 hex digits follow.
+const (
+	webhookPrefix = "wh_"
+	replayPrefix  = "wr_"
+)
 
 // WebhookStop is why a webhook is disabled.
 type WebhookStop string
@@ -68,6 +78,9 @@ const (
 	// MaxWebhookParked is how many events of a webhook may be under way or wait for
 	// a retry. Then no more are read until there is room.
 	MaxWebhookParked = 1000
+	// MaxWebhookAhead is how many events may be sent before their turn while there is no
+	// room for more.
+	MaxWebhookAhead = 100
 	// MaxWebhookDeliveries is how many attempts the log of a webhook keeps.
 	MaxWebhookDeliveries = 200
 	// WebhookRotation is how long the secret before the latest signs as well.
@@ -89,6 +102,12 @@ type WebhookState struct {
 	FailingSince time.Time `json:"failing_since,omitzero"`
 	// Failures counts the failures since the last success.
 	Failures int `json:"failures,omitempty"`
+	// PausedUntil is when the next message may be sent: the receiver asked for it, or has
+	// failed often. Zero for now.
+	PausedUntil time.Time `json:"paused_until,omitzero"`
+	// Ahead are events behind Position that were sent before their turn, in the order in
+	// which they were.
+	Ahead []WebhookAhead `json:"ahead,omitempty"`
 
 	// Replay is the replay that was begun last, ReplayPosition the last event that was
 	// read for it, and ReplayDone says that all of it has been. ReplayGone is up to
@@ -114,6 +133,12 @@ type WebhookMessage struct {
 	ParkedAt time.Time   `json:"parked_at,omitzero"` // when it was read
 	FirstAt  time.Time   `json:"first_at,omitzero"`  // first attempt
 	NextAt   time.Time   `json:"next_at,omitzero"`   // no attempt before
+}
+
+// WebhookAhead is an event that was sent before its turn.
+type WebhookAhead struct {
+	Event EventID `json:"event"`
+	Taken bool    `json:"taken,omitempty"` // it is delivered; else its turn comes
 }
 
 // WebhookLoss is why events will not be delivered.

@@ -182,6 +182,27 @@ func TestLoginsHaveAKeyThatStaysWithEachAttempt(t *testing.T) {
 	})
 }
 
+func TestAWebhookIsAskedForUnderAKeyThatStaysWithEachAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []*http.Request
+		c := over(t, failing(2, lost, `{"id":"wh_1","secret":"whsec_1"}`, &sent))
+		w, secret, err := c.CreateWebhook(t.Context(), rollcall.NewWebhook{URL: "https://example.com"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"wh_1", "whsec_1"}, []string{w.ID, secret})
+		_, _, err = c.CreateWebhook(t.Context(), rollcall.NewWebhook{URL: "https://example.com", RetryKey: "my own"})
+		require.NoError(t, err)
+		_, _, err = c.CreateWebhook(t.Context(), rollcall.NewWebhook{URL: "https://example.com", RetryScope: "x"})
+		require.ErrorIs(t, err, rollcall.ErrInvalidArgument)
+		var keys []string
+		for _, r := range sent {
+			keys = append(keys, r.Header.Get("Idempotency-Key"))
+		}
+		require.Len(t, keys, 4)
+		require.NotEmpty(t, keys[0])
+		require.Equal(t, []string{keys[0], keys[0], keys[0], "my own"}, keys)
+	})
+}
+
 func TestErrorsSayWhatTheServerSaid(t *testing.T) {
 	const body = `{"type":"x","status":409,"code":"session_limit","field":"user","detail":"the limit","cause":"kicked","reason":"rules",
 		"conflicts":[{"id":"01000000000000000000000000","app":"chat","device":"web","login_at":"2026-02-03T04:05:06.789Z","seen_at":"2026-02-03T04:05:07.000Z"}]}`

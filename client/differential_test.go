@@ -353,6 +353,7 @@ var without = map[string]string{
 	"ConfigureAdminKey": "configuration of a server",
 	"Audit":             "the server writes it",
 	"ImportKey":         "for imports into the server's own engine",
+	"ImportWebhook":     "for imports into the server's own engine",
 	"BeatKey":           "LoggedIn has it; the secret stays with the server",
 	"KeyBeatKey":        "the secret stays with the server",
 	"Pseudonym":         "the secret stays with the server",

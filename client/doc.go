@@ -12,8 +12,8 @@
 //
 // What the key may not do is refused with forbidden. Durations are whole seconds,
 // instants whole milliseconds. The server notes the API key as the actor and as
-// the scope of retried logins: Kick.Actor, Login.RetryScope and the actor of Ban
-// must be empty. These parts of answers are not sent, and stay zero:
+// the scope of retry keys: Kick.Actor, Login.RetryScope, NewWebhook.RetryScope and the
+// actor of Ban must be empty. These parts of answers are not sent, and stay zero:
 //
 //   - Ban: the ids of the sessions it ended; how many is told.
 //   - Session.DeviceID, Ban.Key, End.Actor, APIKey.Hash (but for a key just made),
@@ -25,7 +25,7 @@
 //
 // These methods of Roll have no route, and so no counterpart here:
 // As (the key's role decides what is seen), Authenticate, ConfigureAdminKey,
-// ImportKey, BeatKey ([rollcall.LoggedIn] has it), KeyBeatKey, Pseudonym, SecretID, Export,
+// ImportKey, ImportWebhook, BeatKey ([rollcall.LoggedIn] has it), KeyBeatKey, Pseudonym, SecretID, Export,
 // Import, Compact, AttendanceSpan, SetPolicies, Tick, NewEventTicket, OpenEventTicket. Those that tell
 // the server's time and rules are one request, [Client.Server].
 //
@@ -35,7 +35,8 @@
 // waits: after status 429 or 503, minding Retry-After, and after a connection
 // that failed. A request that would do something else the second time is only
 // sent again if it cannot have been carried out: CreateKey, and a kick by filter
-// or of all. Every login has an Idempotency-Key, so it is safe to repeat.
+// or of all. Every login has an Idempotency-Key, and so has every webhook that is made:
+// they are safe to repeat.
 //
 // # Errors
 //

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"net/http"
 	"strconv"
 	"time"
@@ -46,9 +48,13 @@ type webhookSecret struct {
 }
 
 // CreateWebhook makes a webhook for the events from now on, and returns its secret, once;
-// see [rollcall.Roll.CreateWebhook]. What the server keeps to itself is left out here:
-// After, Generation, Revision.
+// see [rollcall.Roll.CreateWebhook]. Without a RetryKey the client makes one, so that a
+// request that has to be sent again makes one webhook only. What the server keeps to
+// itself is left out here: After, Generation, Asked, Revision.
 func (c *Client) CreateWebhook(ctx context.Context, n rollcall.NewWebhook) (rollcall.Webhook, string, error) {
+	if err := notSent("retry_scope", n.RetryScope); err != nil {
+		return rollcall.Webhook{}, "", err
+	}
 	body := struct {
 		URL         string               `json:"url"`
 		Description string               `json:"description,omitempty"`
@@ -59,7 +65,7 @@ func (c *Client) CreateWebhook(ctx context.Context, n rollcall.NewWebhook) (roll
 		Batch       bool                 `json:"batch,omitempty"`
 	}{n.URL, n.Description, n.Filter.Types, n.Filter.User, n.Filter.Cause, n.Invisible, n.Batch}
 	var answer webhookSecret
-	err := c.do(ctx, call{method: http.MethodPost, path: "/v1/webhooks", body: body, once: true}, &answer)
+	err := c.do(ctx, call{method: http.MethodPost, path: "/v1/webhooks", body: body, retryKey: cmp.Or(n.RetryKey, rand.Text())}, &answer)
 	return answer.domain(), answer.Secret, err
 }
 

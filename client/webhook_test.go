@@ -17,7 +17,7 @@ import (
 
 // plainHook is a webhook as both sides can give it: without what is random or not sent.
 func plainHook(w rollcall.Webhook) rollcall.Webhook {
-	w.ID, w.After, w.Generation, w.Revision = "", "", 0, 0
+	w.ID, w.After, w.Generation, w.Asked, w.Revision = "", "", 0, "", 0
 	if w.Replay != nil {
 		r := *w.Replay
 		r.ID, r.Until = "", ""
@@ -67,6 +67,10 @@ func webhookSteps() []step {
 		create(rollcall.NewWebhook{URL: "https://example.com/a?b=c", Description: "ü", Batch: true, Invisible: true, Filter: rollcall.EventFilter{
 			Types: []rollcall.EventType{rollcall.UserOnline}, User: "ann", Cause: rollcall.CauseKicked,
 		}}),
+		create(rollcall.NewWebhook{URL: "https://example.com/again", RetryKey: "k"}),
+		create(rollcall.NewWebhook{URL: "https://example.com/again", RetryKey: "k"}),
+		create(rollcall.NewWebhook{URL: "https://example.com/other", RetryKey: "k"}),
+		create(rollcall.NewWebhook{URL: "https://example.com", RetryKey: strings.Repeat("k", 256)}),
 		create(rollcall.NewWebhook{URL: "ftp://example.com"}), create(rollcall.NewWebhook{}),
 		create(rollcall.NewWebhook{URL: "https://example.com", Filter: rollcall.EventFilter{Types: []rollcall.EventType{"no.type"}}}),
 		update(rollcall.WebhookPatch{URL: pointer("http://example.com/2"), Types: &[]rollcall.EventType{rollcall.SessionEnded}, Batch: pointer(false)}),

@@ -145,7 +145,34 @@ func TestTheLibraryOfStandardWebhooksTakesOurSignatures(t *testing.T) {
 	copyFile(t, filepath.Join("webhook", "check.mjs"), filepath.Join(dir, "check.mjs"))
 	require.NoError(t, os.Symlink(filepath.Join(string(tools), "node_modules"), filepath.Join(dir, "node_modules")))
 	require.Equal(t, "4\n", tools.run(t, dir, nil, "node", "check.mjs", list))
+
+	// As do the receivers that the guide shows.
+	for _, r := range []struct{ language, kept, driver, receiver, begin string }{
+		{"js", "receive.mjs", "receive.mjs", "receiver.mjs", ""},
+		{"python", "receive.py", "receive.py", "receiver.py", ""},
+		{"go", "receive.go.txt", "receive.go", "receiver.go", goReceiver},
+	} {
+		copyFile(t, filepath.Join("webhook", r.kept), filepath.Join(dir, r.driver))
+		write(t, dir, r.receiver, r.begin+codeOf(t, "docs/guide.md", r.language, "ebhook"))
+		command := map[string][]string{"js": {"node", r.driver}, "python": {"python3", r.driver}, "go": {"go", "run", r.driver, r.receiver}}[r.language]
+		require.Equal(t, "4\n", tools.run(t, dir, []string{"GOWORK=off", "GOFLAGS="}, command[0], append(command[1:], list)...), "the receiver in %s", r.language)
+	}
 }
+
+// goReceiver is what stands before the receiver in Go.
+const goReceiver = `package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+`
 
 // TestAReceiverThatIsKilledIsToldOfEverything has a webhook's receiver killed and started
 // again at random, and refuse some messages, under load, while servers are killed and

@@ -24,6 +24,9 @@ func webhookTests() []test {
 		{"a state as large as can be is kept", webhookLargeState},
 		{"a secret is another one after each rotation, and the one before signs for a day", webhookSecrets},
 		{"one replay of a webhook at a time", webhookReplays},
+		{"a webhook that is asked for again under its retry key is the one that was made", webhookRetried},
+		{"of several that ask for a webhook under one retry key at the same time one makes it", webhookRetriedAtOnce},
+		{"a webhook of another store keeps its id and its secret, and tells of no event that was before", webhookImported},
 		{"events are found by their ids, those that are kept and the viewer may see", eventsByID},
 		{"an event found by its id does not name who was erased", eventsByIDErased},
 	}
@@ -152,6 +155,8 @@ func webhooksRestart(h *harness) {
 func (h *harness) fullState(n int) rollcall.WebhookState {
 	s := rollcall.WebhookState{
 		Position: h.last(), Begun: true, FailingSince: h.now(), Failures: 7, Replay: "wr_1", ReplayPosition: h.last(), ReplayDone: true,
+		PausedUntil: h.now().Add(time.Hour), GapUntil: h.last(), ReplayGone: h.last(),
+		Ahead: []rollcall.WebhookAhead{{Event: h.last(), Taken: true}, {Event: h.last()}},
 	}
 	for i := range n {
 		s.Parked = append(s.Parked, rollcall.WebhookMessage{
@@ -253,6 +258,7 @@ func webhookLargeState(h *harness) {
 	h.True(h.lease(w.ID, "one", time.Minute))
 	state := h.fullState(rollcall.MaxWebhookParked)
 	state.Deliveries = state.Deliveries[:rollcall.MaxWebhookDeliveries]
+	state.Ahead = slices.Repeat(state.Ahead[:1], rollcall.MaxWebhookAhead)
 	h.NoError(h.engine.SaveWebhookState(h.ctx, h.now(), w.ID, "one", state))
 	h.Equal(state, h.hookState(w.ID))
 	page, err := h.roll.WebhookDeliveries(h.ctx, w.ID, rollcall.PageRequest{Limit: 150, Number: 2})

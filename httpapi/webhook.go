@@ -61,7 +61,8 @@ type webhookWithSecret struct {
 }
 
 type createWebhookInput struct {
-	Body struct {
+	IdempotencyKey string `header:"Idempotency-Key" doc:"makes a retry safe: the same key and body answer the webhook that was made, and its secret"`
+	Body           struct {
 		URL         string               `json:"url" doc:"https:// or http://"`
 		Description string               `json:"description,omitempty"`
 		Types       []rollcall.EventType `json:"types,omitempty" doc:"the types to be told of; all but user.online and user.offline unless said"`
@@ -166,7 +167,8 @@ func (s *Server) createWebhook(ctx context.Context, in *createWebhookInput) (web
 	b := in.Body
 	made, secret, err := s.roll.CreateWebhook(ctx, rollcall.NewWebhook{
 		URL: b.URL, Description: b.Description, Invisible: b.Invisible, Batch: b.Batch,
-		Filter: rollcall.EventFilter{Types: b.Types, User: b.User, Cause: b.Cause},
+		Filter:   rollcall.EventFilter{Types: b.Types, User: b.User, Cause: b.Cause},
+		RetryKey: in.IdempotencyKey, RetryScope: callerOf(ctx).key.ID,
 	})
 	if err != nil {
 		return webhookWithSecret{}, err

@@ -3,6 +3,8 @@ package httpapi_test
 import (
 	"context"
 	"encoding/json"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,28 @@ func TestWebhookRoutes(t *testing.T) {
 	} {
 		s.refused(404, rollcall.CodeNotFound, "admin", call[0], call[1], call[2])
 	}
+}
+
+func TestAWebhookThatIsAskedForAgainIsMadeOnce(t *testing.T) {
+	s := newSite(t)
+	ask := func(body string) *httptest.ResponseRecorder {
+		r := s.request("admin", "POST", "/v1/webhooks", body)
+		r.Header.Set("Idempotency-Key", "once")
+		return s.serve(r)
+	}
+	const body = `{"url":"https://example.com/x","types":["session.ended"],"batch":true}`
+	first := ask(body)
+	require.Equal(t, 201, first.Code, first.Body)
+	again := ask(body)
+	require.Equal(t, 201, again.Code, again.Body)
+	require.JSONEq(t, first.Body.String(), again.Body.String())
+	other := ask(`{"url":"https://example.com/other"}`)
+	require.Equal(t, 409, other.Code, other.Body)
+	var made struct{ ID string }
+	require.NoError(t, json.Unmarshal(first.Body.Bytes(), &made))
+	require.Contains(t, other.Body.String(), made.ID)
+	require.Contains(t, other.Body.String(), `"field":"idempotency_key"`)
+	require.Equal(t, 1, strings.Count(s.ok(200, "admin", "GET", "/v1/webhooks", ""), `"id"`))
 }
 
 func TestWebhooksThatCannotBeNameTheField(t *testing.T) {

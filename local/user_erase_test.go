@@ -52,6 +52,9 @@ func TestAnErasedIDIsInNoFileAfterCompact(t *testing.T) {
 	require.NoError(t, roll.Beat(ctx, victim, "bob"))
 	_, err = roll.Ban(ctx, victim, time.Hour, "because of "+victim, "me")
 	require.NoError(t, err)
+	hook, _, err := roll.CreateWebhook(ctx, rollcall.NewWebhook{URL: "https://example.com", Filter: rollcall.EventFilter{User: victim}})
+	require.NoError(t, err)
+	deliver(t, e, hook.ID, clock.Now())
 	require.NoError(t, roll.Tick(ctx))
 	require.NotEmpty(t, filesWith(t, dir, victim))
 
@@ -59,8 +62,29 @@ func TestAnErasedIDIsInNoFileAfterCompact(t *testing.T) {
 	require.NoError(t, roll.Compact(ctx))
 	require.Eventually(t, func() bool { return len(filesWith(t, dir, victim)) == 0 }, 2*time.Minute, 20*time.Millisecond,
 		"files that are no longer in use are removed in the background")
+	hooks, err := roll.Webhooks(ctx)
+	require.NoError(t, err)
+	require.Empty(t, hooks)
 	_, err = roll.Login(ctx, rollcall.Login{User: victim})
 	require.ErrorIs(t, err, rollcall.ErrUserBanned, "the ban outlives the erasure")
+}
+
+// deliver has all events be on their way to a webhook, and one attempt have failed.
+func deliver(t *testing.T, e *Engine, hook string, now time.Time) {
+	t.Helper()
+	ctx := context.Background()
+	ok, err := e.LeaseWebhook(ctx, now, hook, "holder", now.Add(time.Minute))
+	require.NoError(t, err)
+	require.True(t, ok)
+	part, err := e.EventsAfter(ctx, rollcall.EventQuery{Limit: 1000, Viewer: rollcall.ViewerAdmin})
+	require.NoError(t, err)
+	require.NotEmpty(t, part.Events)
+	s := rollcall.WebhookState{Position: part.Next, Begun: true}
+	for _, event := range part.Events {
+		s.Parked = append(s.Parked, rollcall.WebhookMessage{ID: string(event.ID), Events: []rollcall.EventID{event.ID}, Attempts: 1, ParkedAt: now})
+		s.Deliveries = append(s.Deliveries, rollcall.WebhookDelivery{Message: string(event.ID), Type: string(event.Type), Events: 1, Attempt: 1, At: now, Result: rollcall.WebhookFailed})
+	}
+	require.NoError(t, e.SaveWebhookState(ctx, now, hook, "holder", s))
 }
 
 func TestALoginInTheSecondOfAnErasureIsASignOfLifeAcrossACrash(t *testing.T) {

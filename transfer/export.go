@@ -20,6 +20,7 @@ import (
 type Source interface {
 	Export(ctx context.Context, visit func(rollcall.UserSnapshot) error) error
 	Keys(ctx context.Context) ([]rollcall.APIKey, error)
+	Webhooks(ctx context.Context) ([]rollcall.Webhook, error)
 	Stats(ctx context.Context) (rollcall.Stats, error)
 	Timezone() *time.Location
 	SecretID() string
@@ -93,6 +94,16 @@ func (x *export) run(ctx context.Context, from Source) error {
 	for _, k := range keys {
 		x.key(&k)
 		x.counts.APIKeys++
+	}
+	hooks, err := from.Webhooks(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range hooks {
+		if err := x.line("webhook", webhookLine(&hooks[i])); err != nil {
+			return err
+		}
+		x.counts.Webhooks++
 	}
 	if err := x.flush(0); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 type Target interface {
 	Import(ctx context.Context, snapshots ...rollcall.UserSnapshot) error
 	ImportKey(ctx context.Context, key rollcall.APIKey) (bool, error)
+	ImportWebhook(ctx context.Context, w rollcall.Webhook) (bool, error)
 }
 
 // Options are options of an import. The zero value works.
@@ -25,7 +26,10 @@ type Options struct {
 	SkipKnown bool
 	// Keys takes in API keys too. Whoever can write to a stream can give themselves
 	// a key, so that they are passed over if it is not set.
-	Keys     bool
+	Keys bool
+	// Webhooks takes in webhooks too. Whoever can write to a stream can have all that
+	// happens told to themselves, so that they are passed over if it is not set.
+	Webhooks bool
 	Progress func(Progress) // told now and then; nil for nobody
 }
 
@@ -35,7 +39,10 @@ type Summary struct {
 	Skipped   int                   // users passed over, as something was known of them
 	KnownKeys int                   // API keys that were there already
 	Keys      map[rollcall.Role]int // API keys of the stream by role, entered or passed over
-	Complete  bool                  // the stream was read to a trailer that is right
+	// KnownWebhooks are webhooks that were there already, FoundWebhooks all of the stream,
+	// entered or passed over.
+	KnownWebhooks, FoundWebhooks int
+	Complete                     bool // the stream was read to a trailer that is right
 }
 
 // A chunk is some lines that go through the import together.
@@ -56,6 +63,8 @@ type chunk struct {
 	lines     []int // of the snapshots
 	keys      []rollcall.APIKey
 	keyLines  []int
+	hooks     []rollcall.Webhook
+	hookLines []int
 	fault     error
 }
 
@@ -171,8 +180,11 @@ func (c *chunk) parseLine(b []byte, number int) error {
 		}
 		c.keys, c.keyLines = append(c.keys, k), append(c.keyLines, number)
 		return nil
+	case l.Webhook != nil:
+		c.hooks, c.hookLines = append(c.hooks, l.Webhook.webhook()), append(c.hookLines, number)
+		return nil
 	default:
-		return errors.New("neither a snapshot nor an API key")
+		return errors.New("neither a snapshot, nor an API key, nor a webhook")
 	}
 }
 
@@ -226,6 +238,17 @@ func (m *importing) enter(ctx context.Context, c *chunk) error {
 			return at(fmt.Sprintf("lines %d to %d", c.lines[0], c.lines[len(c.lines)-1]), err)
 		}
 	}
+	if err := m.enterKeys(ctx, c); err != nil {
+		return err
+	}
+	if err := m.enterWebhooks(ctx, c); err != nil {
+		return err
+	}
+	return c.fault
+}
+
+// enterKeys enters API keys, if they are wanted.
+func (m *importing) enterKeys(ctx context.Context, c *chunk) error {
 	for i, k := range c.keys {
 		if m.summary.Keys[k.Role]++; !m.options.Keys {
 			continue
@@ -240,7 +263,26 @@ func (m *importing) enter(ctx context.Context, c *chunk) error {
 			m.summary.KnownKeys++
 		}
 	}
-	return c.fault
+	return nil
+}
+
+// enterWebhooks enters webhooks, if they are wanted.
+func (m *importing) enterWebhooks(ctx context.Context, c *chunk) error {
+	for i, w := range c.hooks {
+		if m.summary.FoundWebhooks++; !m.options.Webhooks {
+			continue
+		}
+		added, err := m.to.ImportWebhook(ctx, w)
+		if err != nil {
+			return at(fmt.Sprintf("line %d", c.hookLines[i]), err)
+		}
+		if added {
+			m.summary.Webhooks++
+		} else {
+			m.summary.KnownWebhooks++
+		}
+	}
+	return nil
 }
 
 // oneByOne enters snapshots each on its own, where one of them is refused.

@@ -13,13 +13,14 @@ import (
 )
 
 // Version is that of the stream's form. A reader knows only its own.
-const Version = 2
+const Version = 3
 
 // line is a line of the stream: one of its fields is set.
 type line struct {
 	Export   *Header       `json:"export"`
 	Snapshot *snapshotLine `json:"snapshot"`
 	APIKey   *apiKey       `json:"api_key"`
+	Webhook  *webhook      `json:"webhook"`
 	End      *trailer      `json:"end"`
 }
 
@@ -44,6 +45,7 @@ type Counts struct {
 	Days      int `json:"days"`
 	Bans      int `json:"bans"`
 	APIKeys   int `json:"api_keys"`
+	Webhooks  int `json:"webhooks"`
 }
 
 func (c *Counts) add(d *rollcall.UserSnapshot) {
@@ -128,6 +130,24 @@ type apiKey struct {
 	Role      rollcall.Role `json:"role"`
 	CreatedAt time.Time     `json:"created_at"`
 	ExpiresAt time.Time     `json:"expires_at"`
+}
+
+// webhook is a [rollcall.Webhook] as it is written: without what holds in its own store
+// alone, such as its place in the log of events.
+type webhook struct {
+	ID          string               `json:"id"`
+	URL         string               `json:"url"`
+	Description string               `json:"description,omitempty"`
+	Types       []rollcall.EventType `json:"types,omitempty"`
+	User        string               `json:"user,omitempty"`
+	Cause       rollcall.Cause       `json:"cause,omitempty"`
+	Invisible   bool                 `json:"invisible,omitempty"`
+	Batch       bool                 `json:"batch,omitempty"`
+	CreatedAt   time.Time            `json:"created_at"`
+	Generation  uint64               `json:"generation"`
+	RotatedAt   time.Time            `json:"rotated_at,omitzero"`
+	Disabled    rollcall.WebhookStop `json:"disabled,omitempty"`
+	DisabledAt  time.Time            `json:"disabled_at,omitzero"`
 }
 
 // list is an array of objects that each say what they are of. An empty one would
@@ -267,4 +287,20 @@ func sessionsOf(user string, in list[session]) ([]rollcall.SessionSnapshot, erro
 func (in *apiKey) key() (rollcall.APIKey, error) {
 	k := rollcall.APIKey{ID: in.ID, Name: in.Name, Role: in.Role, CreatedAt: in.CreatedAt, ExpiresAt: in.ExpiresAt}
 	return k, unhex(k.Hash[:], in.Hash, "the hash of an API key")
+}
+
+func webhookLine(w *rollcall.Webhook) webhook {
+	return webhook{
+		ID: w.ID, URL: w.URL, Description: w.Description, Types: w.Filter.Types, User: w.Filter.User, Cause: w.Filter.Cause,
+		Invisible: w.Invisible, Batch: w.Batch, CreatedAt: w.CreatedAt.UTC(), Generation: w.Generation, RotatedAt: w.RotatedAt.UTC(),
+		Disabled: w.Disabled, DisabledAt: w.DisabledAt.UTC(),
+	}
+}
+
+func (in *webhook) webhook() rollcall.Webhook {
+	return rollcall.Webhook{
+		ID: in.ID, URL: in.URL, Description: in.Description, Invisible: in.Invisible, Batch: in.Batch,
+		Filter:    rollcall.EventFilter{Types: in.Types, User: in.User, Cause: in.Cause},
+		CreatedAt: in.CreatedAt, Generation: in.Generation, RotatedAt: in.RotatedAt, Disabled: in.Disabled, DisabledAt: in.DisabledAt,
+	}
 }

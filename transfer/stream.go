@@ -102,6 +102,7 @@ func (s *Stream) readHeader() error {
 var (
 	beginSnapshot = []byte(`{"snapshot":`)
 	beginKey      = []byte(`{"api_key":`)
+	beginWebhook  = []byte(`{"webhook":`)
 	beginEnd      = []byte(`{"end":`)
 )
 
@@ -139,6 +140,8 @@ func (s *Stream) next(dst []byte) ([]byte, error) {
 		s.found.Snapshots++
 	case bytes.HasPrefix(b, beginKey):
 		s.found.APIKeys++
+	case bytes.HasPrefix(b, beginWebhook):
+		s.found.Webhooks++
 	}
 	return dst, nil
 }
@@ -167,9 +170,9 @@ func (s *Stream) finish(b []byte) error {
 	switch _, err := s.in.ReadByte(); {
 	case sum != l.End.SHA256:
 		return fmt.Errorf("%w: its checksum is %s, and should be %s", ErrDamaged, sum, l.End.SHA256)
-	case s.found.Snapshots != l.End.Snapshots || s.found.APIKeys != l.End.APIKeys:
-		return fmt.Errorf("%w: it has %d snapshots and %d API keys, and should have %d and %d",
-			ErrDamaged, s.found.Snapshots, s.found.APIKeys, l.End.Snapshots, l.End.APIKeys)
+	case s.found.Snapshots != l.End.Snapshots || s.found.APIKeys != l.End.APIKeys || s.found.Webhooks != l.End.Webhooks:
+		return fmt.Errorf("%w: it has %d snapshots, %d API keys and %d webhooks, and should have %d, %d and %d",
+			ErrDamaged, s.found.Snapshots, s.found.APIKeys, s.found.Webhooks, l.End.Snapshots, l.End.APIKeys, l.End.Webhooks)
 	case err == nil:
 		return fmt.Errorf("%w: something follows its last line", ErrDamaged)
 	case !errors.Is(err, io.EOF):

@@ -32,12 +32,18 @@ func exported(t *testing.T, users int) (packed []byte, text string) {
 	require.Equal(t, users, counts.Snapshots)
 	require.Equal(t, users, told)
 	require.Equal(t, 1, counts.APIKeys)
-	z, err := zstd.NewReader(bytes.NewReader(out.Bytes()))
+	return out.Bytes(), unpacked(t, out.Bytes())
+}
+
+// unpacked returns the text of an export.
+func unpacked(t *testing.T, packed []byte) string {
+	t.Helper()
+	z, err := zstd.NewReader(bytes.NewReader(packed))
 	require.NoError(t, err)
 	defer z.Close()
 	plain, err := io.ReadAll(z)
 	require.NoError(t, err)
-	return out.Bytes(), string(plain)
+	return string(plain)
 }
 
 // verify looks a stream over.
@@ -94,7 +100,7 @@ func TestTheTextIsLines(t *testing.T) {
 	_, text := exported(t, 20)
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	require.Len(t, lines, 1+20+1+1)
-	require.Contains(t, lines[0], `{"export":{"version":2,`)
+	require.Contains(t, lines[0], `{"export":{"version":3,`)
 	require.Contains(t, lines[0], `"timezone":"UTC"`)
 	require.Contains(t, text, `"days":{"user":["2026-`)
 	require.Contains(t, text, `"kind":"staff","name":"Nº 10"`)
@@ -150,8 +156,8 @@ func TestDamaged(t *testing.T) {
 	} {
 		require.ErrorIs(t, verify(strings.NewReader(spoiled)), transfer.ErrDamaged, name)
 	}
-	err := verify(strings.NewReader(strings.Replace(text, `"version":2`, `"version":3`, 1)))
-	require.ErrorContains(t, err, "version 3")
+	err := verify(strings.NewReader(strings.Replace(text, `"version":3`, `"version":4`, 1)))
+	require.ErrorContains(t, err, "version 4")
 
 	// What only the checksum tells is entered from a stream that is read once,
 	// and told.

@@ -94,14 +94,16 @@ func TestASnapshotIsReadAsItWasWritten(t *testing.T) {
 // nowhere takes everything.
 type nowhere struct{}
 
-func (nowhere) Import(context.Context, ...rollcall.UserSnapshot) error   { return nil }
-func (nowhere) ImportKey(context.Context, rollcall.APIKey) (bool, error) { return true, nil }
+func (nowhere) Import(context.Context, ...rollcall.UserSnapshot) error        { return nil }
+func (nowhere) ImportKey(context.Context, rollcall.APIKey) (bool, error)      { return true, nil }
+func (nowhere) ImportWebhook(context.Context, rollcall.Webhook) (bool, error) { return true, nil }
 
 // FuzzImport reads whatever there is: nothing is taken for whole that has no
 // trailer, and nothing panics.
 func FuzzImport(f *testing.F) {
-	header := `{"export":{"version":2,"timezone":"UTC"}}` + "\n"
+	header := `{"export":{"version":3,"timezone":"UTC"}}` + "\n"
 	f.Add([]byte(header + `{"snapshot":{"user":"a","days":{"user":["2026-01-01/2026-01-05"]}}}` + "\n" + `{"end":{"snapshots":1,"sha256":""}}` + "\n"))
+	f.Add([]byte(header + `{"webhook":{"id":"wh_0000000000000000","url":"https://example.com"}}` + "\n"))
 	f.Add([]byte(header + `{"api_key":{"id":"x","hash":"00"}}` + "\n"))
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0})
 	f.Add([]byte{0x1f, 0x8b, 8, 0})

@@ -19,10 +19,10 @@ const (
 	perWebhook = 8
 
 	// leaseTime is how long a server that died keeps its webhooks from others.
-	leaseTime  = 15 * time.Second
-	leaseRenew = leaseTime / 3
-	// leaseMargin before its end nothing is sent under a lease any more.
-	leaseMargin = leaseTime / 5
+	leaseTime = 15 * time.Second
+	// A lease is renewed after this part of its time, and nothing is sent under it any
+	// more before its end by that part.
+	leaseRenew, leaseMargin = 3, 5
 
 	lookEvery = time.Second     // at the list of webhooks
 	takeEvery = 3 * time.Second // one tries to take a lease that another holds
@@ -38,6 +38,7 @@ type Options struct {
 	resolver *net.Resolver
 	poster   poster
 	look     time.Duration // in place of lookEvery
+	lease    time.Duration // in place of leaseTime
 }
 
 // source is what a deliverer needs of a Roll and of the engine below it.
@@ -94,6 +95,7 @@ type Deliverer struct {
 	http   *client // nil with another poster
 	log    *slog.Logger
 	every  time.Duration // to look at the list of webhooks
+	lease  time.Duration // how long one is taken
 	holder string
 	slots  chan struct{} // one for each request under way
 	stop   context.CancelFunc
@@ -115,7 +117,7 @@ func New(roll *rollcall.Roll, engine rollcall.Engine, o Options) *Deliverer {
 
 func start(src source, o Options) *Deliverer {
 	d := &Deliverer{
-		src: src, post: o.poster, log: o.Logger, every: cmp.Or(o.look, lookEvery), holder: randomID(""), slots: make(chan struct{}, maxSending),
+		src: src, post: o.poster, log: o.Logger, every: cmp.Or(o.look, lookEvery), lease: cmp.Or(o.lease, leaseTime), holder: randomID(""), slots: make(chan struct{}, maxSending),
 		done: make(chan struct{}), look: make(chan struct{}, 1), workers: make(map[string]*worker),
 	}
 	if d.post == nil {
@@ -203,7 +205,7 @@ func (d *Deliverer) lookAt(ctx context.Context, running *sync.WaitGroup, tried m
 			continue
 		}
 		tried[id] = now
-		until := now.Add(leaseTime)
+		until := now.Add(d.lease)
 		if ok, err := d.src.LeaseWebhook(ctx, now, id, d.holder, until); err != nil || !ok {
 			continue
 		}
@@ -219,7 +221,7 @@ func (d *Deliverer) update(wanted map[string]*rollcall.Webhook, disabled int) {
 	defer d.mu.Unlock()
 	d.disabled = disabled
 	for id, w := range d.workers {
-		if hook := wanted[id]; hook == nil {
+		if hook := wanted[id]; hook == nil || !hook.CreatedAt.Equal(w.hook.Load().CreatedAt) { // gone, or made anew
 			w.cancel()
 		} else if hook.Revision != w.hook.Load().Revision {
 			w.hook.Store(hook)

@@ -31,7 +31,7 @@ func TestEventsAreDeliveredOnceAndInOrder(t *testing.T) {
 
 func TestAReceiverThatIsDownForEightyHoursGetsWhatTheLogHas(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.answer, w.look = away, time.Minute
+		w.answer, w.long = away, true
 		d := w.start()
 		pass(2 * time.Second)
 		events := 0
@@ -66,7 +66,7 @@ func TestAReceiverThatIsDownForEightyHoursGetsWhatTheLogHas(t *testing.T) {
 
 func TestFiveDaysOfNothingButFailuresDisableAWebhook(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.answer, w.look = away, time.Minute
+		w.answer, w.long = away, true
 		d := w.start()
 		w.happen("alice", "bob")
 		pass(stopAfter - 2*time.Hour)

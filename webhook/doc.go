@@ -52,16 +52,23 @@
 // hour. One that fails 72 hours after it was read is given up, and a reset says so: so what
 // waits behind it for the same user has one attempt left when its own 72 hours are over.
 //
-// A receiver may fail for one user's events alone. When these fill the room for parked
-// events, and the first of them has failed five times, the newer half of them is given up,
-// and a reset says so: the others go on. It is the user with the most messages that wait; a
-// batch goes with all that is in it. A receiver that has taken nothing since that first
-// failure, from others that were tried, is away: then nothing is given up but by the 72
-// hours.
+// A receiver may fail for some users' events alone, which then fill the room for parked
+// events. That looks like a receiver that is away. So the first event of a user of whom
+// nothing waits is sent before its turn. If it is not taken, it waits for its turn, and the
+// next user's is tried, within the waits between attempts. If one is taken, the receiver is
+// not away, and for ten minutes room is made. It is made of users whose first message has
+// failed five times since. Of the one with the most messages the newer half is given up, or
+// the first message if it is all, and so on until 100 events have gone. A reset says so; a
+// batch goes with all that is in it. As long as nobody else's event waits in the log, or none
+// is taken, nothing is given up but by the 72 hours.
+//
+// The state notes what was sent ahead, 100 events at most: what was taken is passed over in
+// its turn. In batches it is a batch of its own, then and in its turn, and so has one id.
 //
 // A message goes to the webhook as it is when the message is sent: what it is not for any
-// more, or must not be told, is left out without a reset. Retry-After puts
-// all messages of the webhook off. After ten failures without a success one message at a
-// time is tried, up to ten minutes apart: the others stay in the log. The answer 410
-// disables the webhook, and so do five days with nothing but failures.
+// more, or must not be told, is left out without a reset. Retry-After puts all messages of
+// the webhook off, which the state notes. A new address is tried at once. After ten failures
+// without a success one message at a time is tried, up to ten minutes apart: the others stay
+// in the log. The answer 410 disables the webhook, and so do five days with nothing but
+// failures.
 package webhook

@@ -28,11 +28,13 @@ type world struct {
 	leases  map[string]lease
 	news    chan struct{}
 	saves   int
-	hidden  string        // whose events administrators alone may see
-	down    bool          // leases cannot be taken or renewed
-	look    time.Duration // how often a deliverer looks at the list of webhooks; for tests that last days
+	hidden  string // whose events administrators alone may see
+	down    bool   // leases cannot be taken or renewed
+	spoiled bool   // the log cannot be read
+	long    bool   // the test lasts days: deliverers look at webhooks and renew leases more rarely
 
 	answer func(r request) outcome // of the receiver; nil for 204
+	heard  func(g got)             // of each message, if set
 	got    []got
 }
 
@@ -73,7 +75,13 @@ func (w *world) start(change ...func(*rollcall.Webhook)) *Deliverer {
 }
 
 // another starts a deliverer, as one more server would.
-func (w *world) another() *Deliverer { return start(w, Options{poster: w, look: w.look}) }
+func (w *world) another() *Deliverer {
+	o := Options{poster: w}
+	if w.long {
+		o.look, o.lease = time.Minute, time.Hour
+	}
+	return start(w, o)
+}
 
 // happen appends an event of each user.
 func (w *world) happen(users ...string) { w.happenAs(rollcall.SessionStarted, users...) }
@@ -140,7 +148,18 @@ func (w *world) post(_ context.Context, r request) outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.got = append(w.got, g)
+	if w.heard != nil {
+		w.heard(g)
+	}
 	return g.result
+}
+
+// die has a deliverer be one of a server that died: what it saves is refused.
+func (w *world) die(d *Deliverer) {
+	w.mu.Lock()
+	w.leases[hookID] = lease{}
+	w.mu.Unlock()
+	require.NoError(w.t, d.Close())
 }
 
 // receive has another receiver from now on, that has got nothing yet.
@@ -208,6 +227,24 @@ func (w *world) inOrder(want int) int {
 	return total
 }
 
+// requireOrder requires that the events of each user that is of interest arrived in their
+// order, but for those that had come before, whatever the receiver answered.
+func (w *world) requireOrder(of func(user string) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen, last := make(map[rollcall.EventID]bool), make(map[string]int)
+	for _, g := range w.got {
+		for i, id := range g.events {
+			if !of(g.users[i]) || seen[id] {
+				continue
+			}
+			seen[id] = true
+			require.Greater(w.t, place(id), last[g.users[i]], "event %s of %s came late", id, g.users[i])
+			last[g.users[i]] = place(id)
+		}
+	}
+}
+
 // inBubble runs a test on a clock of its own, which leaps when all wait.
 func inBubble(t *testing.T, run func(w *world)) {
 	synctest.Test(t, func(t *testing.T) { run(newWorld(t)) })
@@ -252,6 +289,9 @@ func (w *world) WebhookKeys(h *rollcall.Webhook) [][]byte {
 func (w *world) EventsAfter(_ context.Context, q rollcall.EventQuery) (rollcall.EventPart, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.spoiled {
+		return rollcall.EventPart{}, fmt.Errorf("the log cannot be read")
+	}
 	if q.After == foreignPlace {
 		return rollcall.EventPart{}, rollcall.ErrEventsGone
 	}
@@ -343,7 +383,8 @@ func (w *world) SaveWebhookState(_ context.Context, now time.Time, id, holder st
 	}
 	require.LessOrEqual(w.t, len(s.Parked), rollcall.MaxWebhookParked)
 	require.LessOrEqual(w.t, len(s.Deliveries), rollcall.MaxWebhookDeliveries)
-	s.Parked, s.Deliveries = slices.Clone(s.Parked), slices.Clone(s.Deliveries)
+	require.LessOrEqual(w.t, len(s.Ahead), rollcall.MaxWebhookAhead)
+	s.Parked, s.Deliveries, s.Ahead = slices.Clone(s.Parked), slices.Clone(s.Deliveries), slices.Clone(s.Ahead)
 	w.states[id] = s
 	w.saves++
 	return nil

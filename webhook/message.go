@@ -32,11 +32,16 @@ type message struct {
 	readAt time.Time        // when the first of them was read
 	asOf   uint64           // the revision of the webhook that they were read for
 
-	waits   bool      // a message before it had its user when it was parked
-	open    bool      // a batch that takes more events
-	since   time.Time // when an open batch got its first event
-	saved   bool      // the saved state has it
-	sending bool
+	tries    int          // failures since it was read, or since the receiver came back
+	refusals int          // failures since whose try before the receiver took something else
+	tried    [2]time.Time // the latest try, and the one before it
+	probe    bool         // it was sent while the receiver seemed to be away
+	ahead    bool         // it is sent before its turn
+	waits    bool         // a message before it had its user when it was parked
+	open     bool         // a batch that takes more events
+	since    time.Time    // when an open batch got its first event
+	saved    bool         // the saved state has it
+	sending  bool
 }
 
 // The parts of a body, in the order in which they are written.
@@ -142,6 +147,9 @@ func (m *message) shut() {
 	}
 	m.ID = batchPrefix + hex.EncodeToString(sum.Sum(nil)[:12])
 }
+
+// refused reports whether the receiver takes others and not this message.
+func (m *message) refused() bool { return m.refusals >= refusedFrom }
 
 // weight is how many events a message counts for.
 func (m *message) weight() int { return max(1, len(m.Events)) }

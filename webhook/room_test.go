@@ -89,7 +89,7 @@ func TestUsersWhoFillTheRoomTogetherStopNobodyElse(t *testing.T) {
 
 func TestAMessageIsGivenUp72HoursAfterItWasRead(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.answer, w.look = refuses("eve"), time.Minute
+		w.answer, w.long = refuses("eve"), true
 		d := w.start()
 		pass(2 * time.Second)
 		for range 50 {

@@ -12,9 +12,6 @@ import (
 const (
 	saveWithin = time.Second // of a change, the state is saved
 	saveRetry  = time.Second // after a failure to save, or to read
-	// idle is how long a worker sleeps at most: then it looks for events, even if
-	// nobody woke it.
-	idle = leaseRenew
 	// storeTimeout bounds a question to the store.
 	storeTimeout = 10 * time.Second
 	// pastFailures: failures that are older than this before a worker begins do not count
@@ -45,10 +42,12 @@ type worker struct {
 	renewAt   time.Time
 	changedAt time.Time // the oldest change that is not saved; zero for none
 	retryAt   time.Time // no question to the store before: the last one failed
-	paused    time.Time // nothing is sent before
-	more      bool      // there may be events to read
-	replayed  string    // the replay that was ended, whatever the list still says
-	ended     bool      // the lease is lost, or the webhook is disabled
+	url       string    // to which messages were sent last
+	ahead     ahead
+	probes    int    // failures of those sent one at a time, since the last success
+	more      bool   // there may be events to read
+	replayed  string // the replay that was ended, whatever the list still says
+	ended     bool   // the lease is lost, or the webhook is disabled
 
 	sendUntil    atomic.Int64 // the lease lasts long enough to send something under it, ms
 	parkedEvents atomic.Int64 // parked, for others
@@ -58,7 +57,7 @@ type worker struct {
 func newWorker(d *Deliverer, hook *rollcall.Webhook, until time.Time, cancel context.CancelFunc) *worker {
 	w := &worker{
 		d: d, id: hook.ID, cancel: cancel, wake: make(chan struct{}, 1), results: make(chan result, perWebhook),
-		renewAt: until.Add(leaseRenew - leaseTime), users: make(map[string]int), open: make(map[batchKey]*message), more: true,
+		url: hook.URL, renewAt: until.Add(d.lease/leaseRenew - d.lease), users: make(map[string]int), open: make(map[batchKey]*message), more: true,
 	}
 	w.hook.Store(hook)
 	w.lease(until)
@@ -83,11 +82,12 @@ func (w *worker) run(ctx context.Context) {
 	}
 	for !w.ended && ctx.Err() == nil {
 		now := w.d.src.Now()
+		w.heedURL(now)
 		w.renew(ctx, now)
+		w.saveIfDue(ctx, now) // before the log is read, which may fail again and again
 		w.read(ctx, now)
 		w.replay(ctx, now)
 		next := w.send(ctx, sends)
-		w.saveIfDue(ctx, now)
 		w.publish()
 		if w.ended {
 			break
@@ -152,6 +152,7 @@ func (w *worker) load(ctx context.Context) error {
 	if n := len(state.Deliveries); n == 0 || w.d.src.Now().Sub(state.Deliveries[n-1].At) > pastFailures {
 		w.state.FailingSince, w.state.Failures = time.Time{}, 0
 	}
+	w.mend(w.d.src.Now())
 	var ids []rollcall.EventID
 	for _, m := range state.Parked {
 		ids = append(ids, m.Events...)
@@ -173,9 +174,19 @@ func (w *worker) load(ctx context.Context) error {
 	return nil
 }
 
+// mend bounds the times that a state holds, should a clock that was ahead have written them.
+func (w *worker) mend(now time.Time) {
+	w.state.PausedUntil = earlier(w.state.PausedUntil, now.Add(max(maxRetryAfter, lastProbe)))
+	w.state.FailingSince = earlier(w.state.FailingSince, now)
+	for i := range w.state.Parked {
+		m := &w.state.Parked[i]
+		m.ParkedAt, m.FirstAt, m.NextAt = earlier(m.ParkedAt, now), earlier(m.FirstAt, now), earlier(m.NextAt, now.Add(lastRetry))
+	}
+}
+
 // restore puts a parked message into the queue.
 func (w *worker) restore(parked rollcall.WebhookMessage, known map[rollcall.EventID]rollcall.Event) {
-	m := &message{WebhookMessage: parked, saved: true, typ: typeReset}
+	m := &message{WebhookMessage: parked, saved: true, typ: typeReset, tries: parked.Attempts}
 	found := 0
 	for _, id := range parked.Events {
 		if e, ok := known[id]; ok {
@@ -194,6 +205,9 @@ func (w *worker) restore(parked rollcall.WebhookMessage, known map[rollcall.Even
 	if len(m.ID) > len(batchPrefix) && m.ID[:len(batchPrefix)] == batchPrefix {
 		m.typ = typeBatch
 	}
+	for user := range m.users {
+		m.waits = m.waits || w.users[user] > 0
+	}
 	w.push(m)
 }
 
@@ -202,7 +216,9 @@ func (w *worker) push(m *message) {
 		m.ParkedAt = w.d.src.Now()
 	}
 	w.queue = append(w.queue, m)
-	w.parked += m.weight()
+	if !m.ahead {
+		w.parked += m.weight()
+	}
 	for user := range m.users {
 		w.users[user]++
 	}
@@ -210,7 +226,9 @@ func (w *worker) push(m *message) {
 
 func (w *worker) remove(m *message) {
 	w.queue = slices.DeleteFunc(w.queue, func(other *message) bool { return other == m })
-	w.parked -= m.weight()
+	if !m.ahead {
+		w.parked -= m.weight()
+	}
 	for user := range m.users {
 		if w.users[user]--; w.users[user] == 0 {
 			delete(w.users, user)
@@ -246,25 +264,47 @@ func (w *worker) renew(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	w.renewAt = now.Add(saveRetry)
-	until := now.Add(leaseTime)
+	until := now.Add(w.d.lease)
 	switch ok, err := w.d.src.LeaseWebhook(ctx, now, w.id, w.d.holder, until); {
 	case rollcall.CodeOf(err) == rollcall.CodeNotFound, err == nil && !ok:
 		w.ended = true
 		w.lease(time.Time{})
 	case err == nil:
-		w.renewAt = now.Add(leaseRenew)
+		w.renewAt = now.Add(w.d.lease / leaseRenew)
 		w.lease(until)
 	}
+}
+
+// heedURL tries a new address at once: it was another one that failed or asked to wait.
+func (w *worker) heedURL(now time.Time) {
+	url := w.hook.Load().URL
+	if url == w.url {
+		return
+	}
+	w.url = url
+	w.tryNow(now, true)
+}
+
+// tryNow has what waits tried now, as the receiver seems to be back: all, or but for what
+// it refused while it took others.
+func (w *worker) tryNow(now time.Time, all bool) {
+	for _, m := range w.queue {
+		if all || !m.refused() {
+			m.NextAt = now
+		}
+	}
+	w.more, w.state.PausedUntil = true, time.Time{}
+	w.changed()
 }
 
 // lease notes until when the lease lasts.
 func (w *worker) lease(until time.Time) {
 	w.leased = until
-	w.sendUntil.Store(until.Add(-leaseMargin).UnixMilli())
+	w.sendUntil.Store(until.Add(-w.d.lease / leaseMargin).UnixMilli())
 }
 
 // leads reports whether the lease lasts long enough to send something under it.
-func (w *worker) leads(now time.Time) bool { return now.Before(w.leased.Add(-leaseMargin)) }
+func (w *worker) leads(now time.Time) bool { return now.Before(w.leased.Add(-w.d.lease / leaseMargin)) }
 
 // saveIfDue saves the state if its oldest change has waited long enough.
 func (w *worker) saveIfDue(ctx context.Context, now time.Time) {
@@ -278,9 +318,11 @@ func (w *worker) save(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	s := w.state
-	s.Parked = make([]rollcall.WebhookMessage, len(w.queue))
-	for i, m := range w.queue {
-		s.Parked[i] = m.WebhookMessage
+	s.Parked = make([]rollcall.WebhookMessage, 0, len(w.queue))
+	for _, m := range w.queue {
+		if !m.ahead { // else it is read again in its turn
+			s.Parked = append(s.Parked, m.WebhookMessage)
+		}
 	}
 	now := w.d.src.Now()
 	err := w.d.src.SaveWebhookState(ctx, now, w.id, w.d.holder, s)

@@ -48,7 +48,7 @@ func (w *worker) room() int {
 
 // read reads events behind the position into the queue, as long as there is room.
 func (w *worker) read(ctx context.Context, now time.Time) {
-	w.makeRoom(now)
+	w.makeRoom(ctx, now)
 	for w.more && w.room() > 0 && !now.Before(w.retryAt) && ctx.Err() == nil {
 		if !w.state.Begun {
 			w.state.Position, w.state.Begun = w.hook.Load().After, true
@@ -81,11 +81,12 @@ func (w *worker) take(part *rollcall.EventPart, now time.Time) {
 			return
 		}
 		w.state.Position = e.ID
-		if w.hook.Load().Shows(&e) {
+		if !w.meetAhead(e, now) && w.hook.Load().Shows(&e) {
 			w.park(e, "", now)
 		}
 	}
 	w.state.Position = part.Next
+	w.passAhead()
 }
 
 // page reads events that the webhook may be for.
@@ -100,7 +101,7 @@ func (w *worker) page(ctx context.Context, after rollcall.EventID) (rollcall.Eve
 func (w *worker) skip(ctx context.Context, now time.Time) (rollcall.EventPart, error) {
 	last, err := w.lastEvent(ctx)
 	if err == nil {
-		w.state.GapUntil = ""
+		w.state.GapUntil, w.state.Ahead = "", nil
 		w.lose(rollcall.WebhookTrimmed, now)
 	}
 	return rollcall.EventPart{Next: last}, err
@@ -166,9 +167,8 @@ func (w *worker) loseReplayed(gone rollcall.EventID, want *rollcall.WebhookRepla
 // park puts an event into the queue.
 func (w *worker) park(e rollcall.Event, replay string, now time.Time) {
 	if !w.hook.Load().Batch {
-		m := &message{WebhookMessage: rollcall.WebhookMessage{ID: string(e.ID), Replay: replay}, typ: string(e.Type), readAt: now, asOf: w.hook.Load().Revision}
+		m := w.alone(e, replay, now)
 		m.waits = w.users[e.User] > 0
-		m.add(e)
 		w.push(m)
 		return
 	}

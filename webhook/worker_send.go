@@ -37,13 +37,13 @@ func (w *worker) failing() bool { return w.state.Failures >= probeFrom }
 
 // send sends what is due, and returns when something is the next time.
 func (w *worker) send(ctx, sends context.Context) (next time.Time) {
-	now := w.d.src.Now() // the store may have taken its time before
-	next = now.Add(idle)
+	now := w.d.src.Now()                   // the store may have taken its time before
+	next = now.Add(w.d.lease / leaseRenew) // then it looks for events, even if nobody woke it
 	if !w.leads(now) || ctx.Err() != nil {
 		return next
 	}
-	if now.Before(w.paused) {
-		return earlier(next, w.paused)
+	if now.Before(w.state.PausedUntil) {
+		return earlier(next, w.state.PausedUntil)
 	}
 	due, next := w.due(now, next)
 	for _, m := range due {
@@ -130,6 +130,7 @@ type result struct {
 // begin sends a message.
 func (w *worker) begin(sends context.Context, m *message, now time.Time) {
 	m.sending = true
+	m.tried, m.probe = [2]time.Time{now, m.tried[0]}, w.failing()
 	w.sending++
 	events := m.events
 	m.events = nil
@@ -215,6 +216,9 @@ func (w *worker) settle(ctx context.Context, r result) {
 		m.NextAt = now.Add(saveRetry)
 		w.changed()
 		return
+	case r.empty && m.ahead:
+		w.wentAhead(m, false, now)
+		return
 	case r.empty:
 		w.remove(m)
 		return
@@ -235,28 +239,45 @@ func (w *worker) settle(ctx context.Context, r result) {
 
 // delivered removes a message. If the receiver is back, all that waits is tried now.
 func (w *worker) delivered(m *message, now time.Time) {
-	if w.failing() {
-		for _, other := range w.queue {
-			other.NextAt = now
-		}
-		w.more, w.paused = true, time.Time{}
+	news := m.ahead && !w.proven(now) // that it is not away
+	if w.failing() || news {
+		w.tryNow(now, false)
 	}
-	w.state.Failures, w.state.FailingSince, w.taken = 0, time.Time{}, now
+	for _, other := range w.queue {
+		if news && !other.refused() { // what failed before says nothing
+			other.tries = 0
+		}
+	}
+	w.state.Failures, w.state.FailingSince, w.taken, w.probes = 0, time.Time{}, now, 0
+	if m.ahead {
+		w.wentAhead(m, true, now)
+		return
+	}
 	w.remove(m)
 }
 
 // failed puts a message off, or gives it or the whole webhook up.
 func (w *worker) failed(ctx context.Context, r *result, now time.Time) {
 	m := r.m
-	if w.state.Failures++; w.state.FailingSince.IsZero() {
+	if w.state.FailingSince.IsZero() {
 		w.state.FailingSince = now
 	}
-	m.NextAt = now.Add(spread(doubled(firstRetry, m.Attempts-1, lastRetry)))
-	if w.failing() {
-		w.paused = later(w.paused, now.Add(spread(doubled(firstRetry, w.state.Failures-probeFrom, lastProbe))))
+	if !m.refused() { // else it says nothing of the others
+		w.state.Failures++
+	}
+	if before := m.tried[1]; !before.IsZero() && w.taken.After(before) {
+		m.refusals++
+	}
+	m.tries++
+	m.NextAt = now.Add(spread(doubled(firstRetry, m.tries-1, lastRetry)))
+	if m.probe {
+		w.probes++
+	}
+	if w.failing() && !m.refused() {
+		w.pause(now.Add(spread(doubled(firstRetry, w.probes, lastProbe))))
 	}
 	if r.outcome.retryAfter > 0 {
-		w.paused = later(w.paused, now.Add(r.outcome.retryAfter))
+		w.pause(now.Add(r.outcome.retryAfter))
 	}
 
 	switch {
@@ -264,6 +285,8 @@ func (w *worker) failed(ctx context.Context, r *result, now time.Time) {
 		w.stop(ctx, rollcall.WebhookGone, r.row.Error)
 	case now.Sub(w.state.FailingSince) >= stopAfter:
 		w.stop(ctx, rollcall.WebhookFailing, r.row.Error)
+	case m.ahead:
+		w.wentAhead(m, false, now)
 	case m.Reset != "": // it is never given up: nothing else would tell
 	case now.Sub(m.ParkedAt) < giveUpAfter:
 	default:
@@ -272,6 +295,9 @@ func (w *worker) failed(ctx context.Context, r *result, now time.Time) {
 		w.lose(rollcall.WebhookExhausted, now)
 	}
 }
+
+// pause has nothing sent before a time.
+func (w *worker) pause(until time.Time) { w.state.PausedUntil = later(w.state.PausedUntil, until) }
 
 // stop disables the webhook.
 func (w *worker) stop(ctx context.Context, why rollcall.WebhookStop, last string) {
@@ -282,7 +308,7 @@ func (w *worker) stop(ctx context.Context, why rollcall.WebhookStop, last string
 		return // the next failure tries again
 	}
 	w.d.log.Warn("a webhook was disabled: events wait for it in the log", "webhook", w.id, "cause", string(why), "last_error", last)
-	w.state.Failures, w.state.FailingSince = 0, time.Time{}
+	w.state.Failures, w.state.FailingSince, w.state.PausedUntil = 0, time.Time{}, time.Time{}
 	w.ended = true
 	w.changed()
 }

@@ -26,11 +26,12 @@ type exportCmd struct {
 
 // Help implements kong's HelpProvider.
 func (exportCmd) Help() string {
-	return `Writes users, last-seen times, friends, days, sessions, bans and API keys, as
-JSON Lines packed with zstd. "rollcall import store" takes it into an empty
-engine: with both, data moves from the embedded engine to Redis and back.
-Events, visits and outages stay behind. Sessions go on under the same secret;
-copy it too. The file holds no token, but it does hold names: keep it safe.
+	return `Writes users, last-seen times, friends, days, sessions, bans, API keys and
+webhooks, as JSON Lines packed with zstd. "rollcall import store" takes it into
+an empty engine: with both, data moves from the embedded engine to Redis and
+back. Events, what webhooks have not delivered yet, visits and outages stay
+behind. Sessions go on under the same secret; copy it too. The file holds no
+token, but it does hold names and addresses: keep it safe.
 
 With the embedded engine the server must be stopped. With Redis stop all
 servers, or what happens meanwhile may be missing.
@@ -109,9 +110,10 @@ func (c *exportCmd) report(a *app, counts transfer.Counts, taken time.Duration) 
 
 // countsText says how much was moved, in words.
 func countsText(c transfer.Counts) string {
-	return fmt.Sprintf("%s with %s, %s, %s, %s and %s, and %s",
+	return fmt.Sprintf("%s with %s, %s, %s, %s and %s, %s and %s",
 		counted(int64(c.Snapshots), "user snapshot"), counted(int64(c.Sessions), "session"), counted(int64(c.Ended), "ended session"),
-		counted(int64(c.Friends), "friend"), counted(int64(c.Days), "day"), counted(int64(c.Bans), "ban"), counted(int64(c.APIKeys), "API key"))
+		counted(int64(c.Friends), "friend"), counted(int64(c.Days), "day"), counted(int64(c.Bans), "ban"), counted(int64(c.APIKeys), "API key"),
+		counted(int64(c.Webhooks), "webhook"))
 }
 
 // interruptible returns a context that the first signal ends; the second one

@@ -20,6 +20,7 @@ type importStoreCmd struct {
 	settings
 	SkipKnown bool   `help:"Pass over users of whom something is known, to go on after a failure."`
 	Keys      bool   `help:"Take in API keys too."`
+	Webhooks  bool   `help:"Take in webhooks too: they tell of events from now on."`
 	NewSecret bool   `help:"The secret is another one: give up the bans of erased users."`
 	Create    bool   `help:"Make new data if there is none in the data directory."`
 	JSON      bool   `help:"As JSON."`
@@ -33,8 +34,9 @@ users. Session ids and tokens stay valid. Under another secret, cursors and
 beat keys do not, and bans of erased users are not found any more: copy the
 file "secret" of the data directory, or say --new-secret.
 
-API keys are passed over: whoever could change the file could have given
-themselves one. With --keys they are taken in; take files that you trust only.
+API keys and webhooks are passed over: whoever could change the file could have
+given themselves a key, or have all events sent to themselves. With --keys and
+--webhooks they are taken in; take files that you trust only.
 
 A file is looked over before anything is changed. Of standard input that is cut
 short, what could be read has been taken in: the exit status is then 1.`
@@ -111,7 +113,7 @@ func (c *importStoreCmd) enter(a *app, in *transfer.Stream, r *rollcall.Roll, su
 		return err
 	}
 	var err error
-	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Progress: shown.users})
+	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Webhooks: c.Webhooks, Progress: shown.users})
 	return err
 }
 
@@ -160,9 +162,11 @@ func (c *importStoreCmd) report(a *app, s *transfer.Summary, taken time.Duration
 			Skipped   int                   `json:"skipped"`
 			KnownKeys int                   `json:"known_api_keys"`
 			Keys      map[rollcall.Role]int `json:"api_keys_of_the_file"`
+			KnownHook int                   `json:"known_webhooks"`
+			Hooks     int                   `json:"webhooks_of_the_file"`
 			Complete  bool                  `json:"complete"`
 			Seconds   float64               `json:"seconds"`
-		}{c.File, s.Counts, s.Skipped, s.KnownKeys, s.Keys, s.Complete, taken.Seconds()})
+		}{c.File, s.Counts, s.Skipped, s.KnownKeys, s.Keys, s.KnownWebhooks, s.FoundWebhooks, s.Complete, taken.Seconds()})
 	}
 	fmt.Fprintf(a.stdout, "Imported %s in %s.\n", countsText(s.Counts), taken.Round(100*time.Millisecond))
 	if s.Skipped > 0 {
@@ -173,7 +177,22 @@ func (c *importStoreCmd) report(a *app, s *transfer.Summary, taken time.Duration
 	} else if text != "" {
 		fmt.Fprintf(a.stdout, "Passed over API keys: %s. To take them in, run it again with\n--skip-known --keys.\n", text)
 	}
+	c.reportWebhooks(a, s)
 	return nil
+}
+
+// reportWebhooks says what became of the webhooks of the file.
+func (c *importStoreCmd) reportWebhooks(a *app, s *transfer.Summary) {
+	switch {
+	case s.FoundWebhooks == 0:
+	case !c.Webhooks:
+		fmt.Fprintf(a.stdout, "Passed over %s. To take them in, run it again with\n--skip-known --webhooks.\n", counted(int64(s.FoundWebhooks), "webhook"))
+	default:
+		fmt.Fprintf(a.stdout, "Webhooks of the file: %d; %d of them known before.\n", s.FoundWebhooks, s.KnownWebhooks)
+		if c.NewSecret && s.Webhooks > 0 {
+			fmt.Fprintln(a.stdout, "Under another secret they sign by other ones: rotate each, and give it to its receiver.")
+		}
+	}
 }
 
 // keysText says how many API keys there are of each role.
