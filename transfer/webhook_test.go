@@ -33,21 +33,21 @@ func openRedis(t *testing.T) *rollcall.Roll {
 // hooked gives a store webhooks of all sorts.
 func hooked(t *testing.T, roll *rollcall.Roll) []rollcall.Webhook {
 	t.Helper()
-	make := func(n rollcall.NewWebhook) rollcall.Webhook {
+	add := func(n rollcall.NewWebhook) rollcall.Webhook {
 		n.URL = "https://example.com/hooks?a=1&b=<2>"
 		w, _, err := roll.CreateWebhook(t.Context(), n)
 		require.NoError(t, err)
 		return w
 	}
-	make(rollcall.NewWebhook{})
-	make(rollcall.NewWebhook{Description: "日本 \"x\"", Batch: true, Invisible: true, RetryKey: "k"})
-	rotated := make(rollcall.NewWebhook{Filter: rollcall.EventFilter{
+	add(rollcall.NewWebhook{})
+	add(rollcall.NewWebhook{Description: "日本 \"x\"", Batch: true, Invisible: true, RetryKey: "k"})
+	rotated := add(rollcall.NewWebhook{Filter: rollcall.EventFilter{
 		Types: []rollcall.EventType{rollcall.SessionEnded, rollcall.UserOnline}, User: "alice", Cause: rollcall.CauseKicked,
 	}})
 	_, _, err := roll.RotateWebhook(t.Context(), rotated.ID)
 	require.NoError(t, err)
-	gone := make(rollcall.NewWebhook{Filter: rollcall.EventFilter{User: "victim"}})
-	stopped := make(rollcall.NewWebhook{})
+	gone := add(rollcall.NewWebhook{Filter: rollcall.EventFilter{User: "victim"}})
+	stopped := add(rollcall.NewWebhook{})
 	require.NoError(t, roll.StopWebhook(t.Context(), stopped.ID, rollcall.WebhookFailing))
 	require.NoError(t, roll.Erase(t.Context(), "victim"))
 	all, err := roll.Webhooks(t.Context())

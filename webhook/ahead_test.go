@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,28 +44,57 @@ func TestTwoUsersWhoFillTheRoomStopNobodyElse(t *testing.T) {
 	})
 }
 
-func TestUsersWithOneEventEachWhoFillTheRoomStopNobodyElse(t *testing.T) {
+func TestManyUsersWhoseEventsAreRefusedHoldUpNobodyElse(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.answer = func(r request) outcome { return refuses("bob")(request{body: []byte(swap(string(r.body)))}) }
+		eves := make([]string, 5*probeFrom)
+		for i := range eves {
+			eves[i] = fmt.Sprint("eve", i)
+		}
+		w.answer = refuses(eves...)
 		d := w.start()
 		pass(2 * time.Second)
-		for i := range rollcall.MaxWebhookParked + 100 {
-			w.happen(fmt.Sprint("eve", i), "bob")
-			pass(time.Second)
+		for _, eve := range eves {
+			w.happen(eve, "bob")
 		}
-		pass(3 * time.Hour)
-		users, _ := w.told(rollcall.WebhookExhausted)
-		require.Equal(t, map[string]int{"bob": rollcall.MaxWebhookParked + 100}, users)
+		pass(15 * time.Minute)
+		users, resets := w.told(rollcall.WebhookExhausted)
+		require.Equal(t, map[string]int{"bob": len(eves)}, users)
+		require.Zero(t, resets, "there is room for all")
 		require.NoError(t, d.Close())
 	})
 }
 
-// swap has bob's events be those of somebody else, and those of all others bob's.
-func swap(body string) string {
-	if strings.Contains(body, `"user":"bob"`) {
-		return strings.ReplaceAll(body, `"user":"bob"`, `"user":"nobody"`)
-	}
-	return body + `"user":"bob"`
+// TestUsersWithOneEventEachWhoFillTheRoomMakeRoomForOthers goes by the worker alone: it takes
+// hours until so many have failed.
+func TestUsersWithOneEventEachWhoFillTheRoomMakeRoomForOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		d := &Deliverer{src: w, lease: leaseTime}
+		now := time.Now()
+		of := func() *worker {
+			worker := newWorker(d, &rollcall.Webhook{ID: hookID}, now.Add(leaseTime), func() {})
+			for i := range rollcall.MaxWebhookParked {
+				m := worker.alone(rollcall.Event{ID: eventID(i + 1), Type: rollcall.SessionStarted, User: fmt.Sprint("eve", i)}, "", now)
+				m.refusals = i % (refusedFrom + 1) // a part of them have failed often enough
+				worker.push(m)
+			}
+			return worker
+		}
+		away := of()
+		away.makeRoom(t.Context(), now)
+		require.Equal(t, rollcall.MaxWebhookParked, away.parked, "nothing shows that it is not away")
+		back := of()
+		back.ahead.takenAt = now
+		back.makeRoom(t.Context(), now)
+		require.Equal(t, rollcall.MaxWebhookParked-roomMade+1, back.parked, "with a reset")
+		require.Equal(t, typeReset, back.queue[len(back.queue)-1].typ)
+		kept := 0
+		for _, m := range back.queue {
+			if !m.refused() {
+				kept++
+			}
+		}
+		require.Equal(t, rollcall.MaxWebhookParked-rollcall.MaxWebhookParked/(refusedFrom+1)+1, kept, "those that may yet be taken, and the reset")
+	})
 }
 
 func TestNothingIsGivenUpWhileAReceiverThatIsFullIsAway(t *testing.T) {

@@ -140,17 +140,15 @@ func (w *worker) meetAhead(e rollcall.Event, now time.Time) bool {
 // wentAhead takes over what became of an event that was sent ahead. One that was not taken
 // waits for its turn.
 func (w *worker) wentAhead(m *message, taken bool, now time.Time) {
-	i := w.aheadOf(m.Events[0])
-	switch {
-	case !taken:
+	if taken {
+		w.ahead.takenAt = now
+		if i := w.aheadOf(m.Events[0]); i >= 0 {
+			w.state.Ahead[i].Taken = true
+		}
+	} else {
 		for user := range m.users {
 			w.ahead.passed[user] = true
 		}
-	case i >= 0:
-		w.state.Ahead[i].Taken = true
-		fallthrough
-	default:
-		w.ahead.takenAt = now
 	}
 	w.ahead.found = nil
 	w.remove(m)

@@ -28,7 +28,10 @@ func (w *worker) makeRoom(ctx context.Context, now time.Time) {
 		return
 	}
 	before := w.parked
-	for w.proven(now) && before-w.parked < roomMade && w.giveUpHalf() {
+	for before-w.parked < roomMade {
+		if !w.proven(now) || !w.giveUpHalf() {
+			break
+		}
 	}
 	if w.parked < before {
 		w.lose(rollcall.WebhookExhausted, now)

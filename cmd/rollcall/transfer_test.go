@@ -36,6 +36,9 @@ func TestSessionsGoOnElsewhere(t *testing.T) {
 	kicked, gone := login()
 	status, answer := s.call(http.MethodPost, "/v1/kicks", key, `{"session":"`+kicked+`","reason":"enough"}`)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
+	status, hook := s.call(http.MethodPost, "/v1/webhooks", key, `{"url":"https://example.com/hook"}`)
+	require.Equal(t, http.StatusCreated, status, "%v", hook)
+	hookID, _ := hook["id"].(string)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait(), s.log)
 
@@ -44,9 +47,10 @@ func TestSessionsGoOnElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(to, secretFile), secret, 0o600))
 	move := exec.CommandContext(t.Context(), "sh", "-c", //nolint:gosec // our own command
-		`rollcall export --data-dir "$0" - | rollcall import store --create --data-dir "$1" -`, from, to)
+		`rollcall export --data-dir "$0" - | rollcall import store --create --webhooks --data-dir "$1" -`, from, to)
 	out, err := move.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "Webhooks of the file: 1; 0 of them known before.")
 
 	cmd, s, _ = spawn(t, "--data-dir", to, "--admin-key", key)
 	status, answer = s.call(http.MethodGet, "/v1/verify", stays, "")
@@ -55,6 +59,9 @@ func TestSessionsGoOnElsewhere(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 	require.Equal(t, "session_ended", answer["code"])
 	require.Equal(t, "enough", answer["reason"])
+	status, answer = s.call(http.MethodGet, "/v1/webhooks/"+hookID, key, "")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "https://example.com/hook", answer["url"])
 	status, answer = s.call(http.MethodGet, "/v1/sessions", key, "")
 	require.Equal(t, http.StatusOK, status)
 	require.InDelta(t, 1, answer["total"], 0)
