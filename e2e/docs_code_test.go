@@ -181,10 +181,11 @@ func TestTheEventSourceOfTheGuideHearsWhoComesOnline(t *testing.T) {
 	b := newBrowser(t, true)
 	s := start(t, buildBinary(t), t.TempDir())
 	defer s.kill()
+	site := newPages(t, s.url, "", "")
+	page := b.open(site.URL)
 	var made struct{ Ticket string }
 	s.get(&made, request{method: "POST", path: "/v1/events/tickets", body: map[string]any{"types": []string{"user.online"}}}, 201)
-	code := strings.ReplaceAll(codeOf(t, "docs/guide.md", "js", "EventSource"), "https://rollcall.example", s.url)
-	page := b.open(s.url + "/healthz")
+	code := strings.ReplaceAll(codeOf(t, "docs/guide.md", "js", "EventSource"), "https://rollcall.example", site.URL)
 	page.run(`window.shown = []; const ticket = "` + made.Ticket + `", show = (e) => shown.push(e.user); ` + code + `; window.events = events`)
 	holds := func(expression string) func() bool { return func() bool { return page.text(expression) == "true" } }
 	require.Eventually(t, holds("events.readyState === 1"), browserWait, 10*time.Millisecond, "the stream is open")

@@ -159,14 +159,14 @@ func (c *importStoreCmd) report(a *app, s *transfer.Summary, taken time.Duration
 		return json.NewEncoder(a.stdout).Encode(struct {
 			File string `json:"file"`
 			transfer.Counts
+			Hooks     int                   `json:"webhooks_of_the_file"`
+			KnownHook int                   `json:"known_webhooks"`
 			Skipped   int                   `json:"skipped"`
 			KnownKeys int                   `json:"known_api_keys"`
 			Keys      map[rollcall.Role]int `json:"api_keys_of_the_file"`
-			KnownHook int                   `json:"known_webhooks"`
-			Hooks     int                   `json:"webhooks_of_the_file"`
 			Complete  bool                  `json:"complete"`
 			Seconds   float64               `json:"seconds"`
-		}{c.File, s.Counts, s.Skipped, s.KnownKeys, s.Keys, s.KnownWebhooks, s.FoundWebhooks, s.Complete, taken.Seconds()})
+		}{c.File, s.Counts, s.FoundWebhooks, s.KnownWebhooks, s.Skipped, s.KnownKeys, s.Keys, s.Complete, taken.Seconds()})
 	}
 	fmt.Fprintf(a.stdout, "Imported %s in %s.\n", countsText(s.Counts), taken.Round(100*time.Millisecond))
 	if s.Skipped > 0 {
