@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,7 +185,16 @@ func TestTheEventSourceOfTheGuideHearsWhoComesOnline(t *testing.T) {
 	b := newBrowser(t, true)
 	s := start(t, buildBinary(t), t.TempDir())
 	defer s.kill()
-	site := newPages(t, s.url, "", "")
+	to, err := url.Parse(s.url)
+	require.NoError(t, err)
+	mux := http.NewServeMux() // one address for the page and for Rollcall
+	mux.Handle("/v1/", httputil.NewSingleHostReverseProxy(to))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<!doctype html><title>page</title>"))
+	})
+	site := httptest.NewServer(mux)
+	defer site.Close()
+	defer site.CloseClientConnections()
 	page := b.open(site.URL)
 	var made struct{ Ticket string }
 	s.get(&made, request{method: "POST", path: "/v1/events/tickets", body: map[string]any{"types": []string{"user.online"}}}, 201)
@@ -189,7 +202,7 @@ func TestTheEventSourceOfTheGuideHearsWhoComesOnline(t *testing.T) {
 	page.run(`window.shown = []; const ticket = "` + made.Ticket + `", show = (e) => shown.push(e.user); ` + code + `; window.events = events`)
 	holds := func(expression string) func() bool { return func() bool { return page.text(expression) == "true" } }
 	require.Eventually(t, holds("events.readyState === 1"), browserWait, 10*time.Millisecond, "the stream is open")
-	_, _, err := s.login(map[string]any{"user": "alice"})
+	_, _, err = s.login(map[string]any{"user": "alice"})
 	require.NoError(t, err)
 	require.Eventually(t, holds(`shown.join() === "alice"`), browserWait, 10*time.Millisecond, "the page hears of her")
 	page.run("events.close()")
