@@ -91,7 +91,7 @@ func doWithSecrets(t *testing.T, flags ...string) (haystacks, secrets map[string
 		"the events": "/v1/events?after=start&limit=1000", "the list of webhooks": "/v1/webhooks",
 		"the attempts to deliver": "/v1/webhooks/" + id + "/deliveries", "the audit trail": "/v1/audit", "the list of keys": "/v1/keys",
 	} {
-		haystacks[what] = page(s, path)
+		haystacks[what] = answerTo(s, path)
 	}
 	require.Contains(t, haystacks["the events"], retriedUser)
 	s.kill()
@@ -106,8 +106,8 @@ func doWithSecrets(t *testing.T, flags ...string) (haystacks, secrets map[string
 	return haystacks, secrets
 }
 
-// page returns the answer to a question for JSON.
-func page(s *server, path string) string {
+// answerTo returns the answer to a question for JSON.
+func answerTo(s *server, path string) string {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, http.NoBody)
 	require.NoError(s.t, err)
