@@ -148,8 +148,13 @@ func timelineChosen(h *harness) {
 	for _, q := range []rollcall.TimelineQuery{
 		{Types: []rollcall.EventType{rollcall.SessionEnded}},
 		{Types: []rollcall.EventType{rollcall.UserOffline, rollcall.UserBanned}},
-		{Since: middle}, {Until: middle}, {Since: middle, Until: late}, {Since: late}, {Since: late.Add(time.Millisecond)},
-		{Until: start()}, {Since: middle, Types: []rollcall.EventType{rollcall.SessionStarted}},
+		{Since: middle},
+		{Until: middle},
+		{Since: middle, Until: late},
+		{Since: late},
+		{Since: late.Add(time.Millisecond)},
+		{Until: start()},
+		{Since: middle, Types: []rollcall.EventType{rollcall.SessionStarted}},
 	} {
 		q.User = user
 		var want []rollcall.Event
