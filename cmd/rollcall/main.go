@@ -40,6 +40,7 @@ func (a *app) with(ctx context.Context) *app {
 // commands are the verbs; one file each.
 type commands struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Demo    demoCmd    `cmd:"" help:"Run a server with made-up users, to look around."`
 	Replay  replayCmd  `cmd:"" help:"Play a log and report who was online, when, on which days."`
 	Import  importCmd  `cmd:"" help:"Take in login history, or what was exported."`
 	Export  exportCmd  `cmd:"" help:"Write all that is known about users to a file."`

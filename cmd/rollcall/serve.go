@@ -54,15 +54,28 @@ type server struct {
 	http    *http.Server
 	cert    *keyPair // nil for plain HTTP
 	hangup  <-chan os.Signal
+	extras  extras
+}
+
+// extras are what a verb adds to the server that it runs. The zero value adds nothing.
+type extras struct {
+	inMemory    bool // nothing but secrets is kept on disk
+	showSecrets bool // also where the output is no terminal
+	// fill enters data into a new engine, before the service is opened on it.
+	fill func(context.Context, *server) error
+	// live runs beside the server from its first request on, until the context ends.
+	live func(ctx context.Context, s *server, base string, made *rollcall.APIKey)
 }
 
 // Run serves until the context ends or a signal comes.
-func (c *serveCmd) Run(a *app) error {
+func (c *serveCmd) Run(a *app) error { return c.run(a, extras{}) }
+
+func (c *serveCmd) run(a *app, more extras) error {
 	conf, err := c.load(a)
 	if err != nil {
 		return err
 	}
-	conf.create = true
+	conf.create, conf.local.InMemory = true, more.inMemory
 	a.shareProcessors()
 	ctx, stop := signal.NotifyContext(a.ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -71,7 +84,7 @@ func (c *serveCmd) Run(a *app) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
-	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup}
+	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup, extras: more}
 	for _, note := range conf.doubts(a.environ) {
 		s.log.Warn(note)
 	}
@@ -136,6 +149,11 @@ func (s *server) open() error {
 		return errors.Join(err, s.engine.Close())
 	}
 	conf.roll.Archive = s.archive.adapter()
+	if s.extras.fill != nil {
+		if err := s.extras.fill(s.app.ctx, s); err != nil {
+			return errors.Join(err, s.engine.Close(), s.archive.close())
+		}
+	}
 	if s.roll, err = conf.openRoll(s.engine); err != nil {
 		return errors.Join(err, s.engine.Close(), s.archive.close())
 	}
@@ -186,9 +204,11 @@ func (s *server) serve(listener net.Listener) error {
 		listener = tls.NewListener(listener, s.cert.config())
 		base = "https://" + reachable(listener.Addr())
 	}
-	if err := s.welcome(base); err != nil {
+	made, err := s.welcome(base)
+	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	defer s.beside(base, made)()
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(listener) }()
 	for {
@@ -200,6 +220,23 @@ func (s *server) serve(listener net.Listener) error {
 		case <-s.app.ctx.Done():
 			return s.drain(failed)
 		}
+	}
+}
+
+// beside starts what runs beside the server, and returns what ends it.
+func (s *server) beside(base string, made *rollcall.APIKey) (end func()) {
+	if s.extras.live == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(s.app.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.extras.live(ctx, s, base, made)
+	}()
+	return func() {
+		cancel()
+		<-ended
 	}
 }
 

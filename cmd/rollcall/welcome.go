@@ -15,11 +15,11 @@ import (
 	"github.com/rollcall/rollcall/httpapi"
 )
 
-// welcome says where to go; on the first run it makes the admin key.
-func (s *server) welcome(base string) error {
+// welcome says where to go; on the first run it makes the admin key, and returns it.
+func (s *server) welcome(base string) (made *rollcall.APIKey, err error) {
 	key, err := s.firstKey()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := s.app.stdout
 	fmt.Fprintf(out, "Rollcall %s serves on %s\n", version(), base)
@@ -30,13 +30,17 @@ func (s *server) welcome(base string) error {
 	}
 	note, err := s.consoleNote(base, key.made)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(out, "\n%s\n", note)
 	fmt.Fprintf(out, "\nLog a user in:\n  curl %s-H 'Content-Type: application/json' -d '{\"user\":\"alice\",\"device\":\"web\"}' %s/v1/sessions\n\n",
 		key.header, base)
-	return nil
+	return key.made, nil
 }
+
+// showsSecrets reports whether keys and links may stand in the output: elsewhere they
+// would stay in a log.
+func (s *server) showsSecrets() bool { return s.extras.showSecrets || isTerminal(s.app.stdout) }
 
 // welcomeKey is what the welcome says of the key.
 type welcomeKey struct {
@@ -65,7 +69,7 @@ func (s *server) consoleNote(base string, made *rollcall.APIKey) (string, error)
 		return "", err
 	}
 	link := httpapi.ConsoleLink(base, text)
-	if isTerminal(s.app.stdout) {
+	if s.showsSecrets() {
 		return "Open the console; this link signs in once, within 15 minutes:\n  " + link, nil
 	}
 	if err := writePrivate(path, link+"\n"); err != nil {
@@ -116,7 +120,7 @@ func (s *server) firstKey() (welcomeKey, error) {
 		return welcomeKey{}, errors.Join(err, os.Remove(path))
 	}
 	key := keyIn(path)
-	if isTerminal(s.app.stdout) {
+	if s.showsSecrets() {
 		key = welcomeKey{note: fmt.Sprintf("key   %s (kept in %s)", text, path), header: bearer("'", text)}
 	}
 	key.made = &made

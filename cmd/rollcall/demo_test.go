@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// spawnDemo starts a demo with few users in a temporary directory, and returns it once
+// it has said how to log in, with what it said and its key.
+func spawnDemo(t *testing.T) (cmd *exec.Cmd, s *serving, said *bufio.Scanner, key, temp string) {
+	t.Helper()
+	temp = t.TempDir()
+	s = &serving{t: t, log: &syncBuffer{}}
+	cmd = exec.CommandContext(t.Context(), "rollcall", "demo", "--users", "150", "--seed", "7", "--no-browser", "--listen", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "ROLLCALL_AUTH=off")
+	cmd.Stderr = s.log
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	said = bufio.NewScanner(out)
+	var text strings.Builder
+	for s.base == "" && said.Scan() {
+		text.WriteString(said.Text() + "\n")
+		if m := curlLine.FindStringSubmatch(said.Text()); m != nil {
+			s.base = m[2]
+		}
+	}
+	require.NotEmpty(t, s.base, "it said %q, and logged %s", text.String(), s.log)
+	require.Contains(t, text.String(), "/console/#link=rcl_", "the link is shown")
+	_, rest, found := strings.Cut(text.String(), "Authorization: Bearer ")
+	require.True(t, found, "the key is shown")
+	key, _, _ = strings.Cut(rest, "'")
+	return cmd, s, said, key, temp
+}
+
+// TestADemoHasAPastAndGoesOn asks a demo what the console asks, and ends it.
+func TestADemoHasAPastAndGoesOn(t *testing.T) {
+	cmd, s, said, key, temp := spawnDemo(t)
+	get := func(path string) map[string]any {
+		t.Helper()
+		status, body := s.call(http.MethodGet, "/v1"+path, key, "")
+		require.Equal(t, http.StatusOK, status, "%s: %v", path, body)
+		return body
+	}
+	items := func(path string) []any {
+		t.Helper()
+		list, _ := get(path)["items"].([]any)
+		return list
+	}
+
+	// There is somebody, and there was all the time.
+	require.Positive(t, get("/online/count")["count"])
+	now := time.Now().UTC()
+	at := func(ago time.Duration) string { return now.Add(-ago).Format(time.RFC3339) }
+	require.Greater(t, len(items("/online/history?step=1m&from="+at(25*time.Hour))), 24*60)
+	require.Greater(t, len(items("/online/history?step=1h&from="+at(14*24*time.Hour))), 14*24-2)
+	require.NotEmpty(t, items("/sessions"))
+
+	// Months of days, and who came back.
+	span := "from=" + now.AddDate(0, 0, -150).Format(time.DateOnly) + "&to=" + now.Format(time.DateOnly)
+	days := items("/attendance/series?" + span)
+	require.Len(t, days, 151)
+	require.NotContains(t, mustJSON(t, days), `"dau":0,`, "on every day somebody was there")
+	require.NotEmpty(t, get("/attendance/retention?" + span)["rows"])
+
+	// It was never away, and it goes on: whoever logs in now is told of.
+	require.EqualValues(t, 0, get("/stats")["outages"])
+	events := get("/events?types=session.started,session.ended&limit=1000&after=start")
+	require.NotEmpty(t, events["items"])
+	require.Contains(t, mustJSON(t, events), `"replaced"`)
+
+	// The interrupt ends it, and nothing is left.
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	last := ""
+	for said.Scan() {
+		last = said.Text()
+	}
+	require.NoError(t, cmd.Wait(), s.log)
+	require.Equal(t, "The demo has ended, and all of it is gone.", last)
+	left, err := filepath.Glob(filepath.Join(temp, "*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func TestADemoOpensABrowserOnlyWhereAScreenIs(t *testing.T) {
+	for _, c := range []struct {
+		system, display, ssh, want string
+	}{
+		{"linux", "", "", ""},
+		{"linux", ":0", "", "xdg-open"},
+		{"linux", ":10", "192.0.2.1 50000 192.0.2.2 22", ""},
+		{"darwin", "", "", "open"},
+		{"windows", "", "", "rundll32"},
+	} {
+		name, _ := browserCommand(c.system, func(key string) string {
+			return map[string]string{"DISPLAY": c.display, "SSH_CONNECTION": c.ssh}[key]
+		})
+		require.Equal(t, c.want, name, "%+v", c)
+	}
+}
