@@ -17,8 +17,11 @@ func TestTheQueryOfTheGuideFindsWhoWasThere(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		db := open(t, fresh())
 		require.NoError(t, lease(t, db).Merge(t.Context(), []Change{
-			{Row: Row{"there", "user", 202602, 1}}, {Row: Row{"also there", "user", 202602, 1 | 1<<30}},
-			{Row: Row{"on the 2nd", "user", 202602, 2}}, {Row: Row{"in January", "user", 202601, 1}}, {Row: Row{"staff", "staff", 202602, 1}},
+			{Row: Row{"there", "user", 202602, 1}},
+			{Row: Row{"also there", "user", 202602, 1 | 1<<30}},
+			{Row: Row{"on the 2nd", "user", 202602, 2}},
+			{Row: Row{"in January", "user", 202601, 1}},
+			{Row: Row{"staff", "staff", 202602, 1}},
 		}))
 		rows, err := db.sql.QueryContext(t.Context(), shown[0][1])
 		require.NoError(t, err)
