@@ -14,7 +14,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -102,15 +101,6 @@ func (b browser) signedInAt(t *testing.T, s *server, url string, role rollcall.R
 	p.do(chromedp.Navigate(url + link.Path))
 	p.waits(named("live")+` !== null`, "the link signs in")
 	return p
-}
-
-// before has a script run in every page before its own.
-func (p consolePage) before(script string) {
-	p.t.Helper()
-	p.call(func(ctx context.Context, on cdp.Session) error {
-		_, err := cdp.Call(ctx, on, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-		return err
-	})
 }
 
 // headers has the browser send headers with every request.
