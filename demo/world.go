@@ -30,8 +30,8 @@ const (
 	comingDays = 14  // in which new people still come
 )
 
-// playedHours is how much of the past is lived, with logins and ends.
-const playedHours = 27 * time.Hour
+// livedThrough is how much of the past is lived, with logins and ends.
+const livedThrough = 27 * time.Hour
 
 func (o *Options) fill() error {
 	o.Users = cmp.Or(o.Users, DefaultUsers)
@@ -76,7 +76,7 @@ func (w *World) first() rollcall.Day { return w.today - pastDays }
 func (w *World) heardFrom() time.Time { return (w.today - heardDays).Start(w.opts.Timezone) }
 
 // playedFrom returns when the part of the past begins that is lived.
-func (w *World) playedFrom() time.Time { return w.begun.Add(-playedHours).Truncate(coarse) }
+func (w *World) playedFrom() time.Time { return w.begun.Add(-livedThrough).Truncate(coarse) }
 
 // dice gives numbers from 0 to 1 that follow from the seed and from what they are about.
 type dice uint64
