@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,6 +128,7 @@ func TestNothingIsGivenUpWhileAReceiverThatIsFullIsAway(t *testing.T) {
 func TestWhatIsSentAheadIsToldUnderOneID(t *testing.T) {
 	eachWay(t, func(w *world, batch func(*rollcall.Webhook)) {
 		rng := rand.New(rand.NewPCG(1, 2))
+		var chance sync.Mutex
 		var heard atomic.Bool
 		ids := make(map[rollcall.EventID]string)
 		w.heard = func(g got) {
@@ -141,7 +143,10 @@ func TestWhatIsSentAheadIsToldUnderOneID(t *testing.T) {
 			heard.Store(true)
 		}
 		w.answer = func(r request) outcome {
-			if o := refuses("eve", "mallory")(r); o.err != nil || rng.IntN(3) > 0 {
+			o := refuses("eve", "mallory")(r)
+			chance.Lock() // of many messages at once
+			defer chance.Unlock()
+			if o.err != nil || rng.IntN(3) > 0 {
 				return o
 			}
 			return outcome{err: fmt.Errorf("the answer got lost")}
