@@ -60,7 +60,8 @@ func (r *Roll) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, string
 	if err != nil {
 		return Webhook{}, "", err
 	}
-	return made, r.webhookSecret(&made), nil
+	secret := r.webhookSecret(&made)
+	return made, secret, nil
 }
 
 // makeWebhook stores a new webhook.
@@ -84,7 +85,8 @@ func (r *Roll) makeWebhookOnce(ctx context.Context, w Webhook, n *NewWebhook) (W
 	}
 	w.Asked = asked
 	if old, err := r.Webhook(ctx, w.ID); CodeOf(err) != CodeNotFound {
-		return old, cmp.Or(err, repeatsWebhook(&old, &w))
+		err = cmp.Or(err, repeatsWebhook(&old, &w))
+		return old, err
 	}
 	made, err := r.makeWebhook(ctx, w)
 	if CodeOf(err) != CodeConflict {
@@ -94,7 +96,8 @@ func (r *Roll) makeWebhookOnce(ctx context.Context, w Webhook, n *NewWebhook) (W
 	if CodeOf(lookup) == CodeNotFound {
 		return made, err // there are too many
 	}
-	return old, cmp.Or(lookup, repeatsWebhook(&old, &w))
+	err = cmp.Or(lookup, repeatsWebhook(&old, &w))
+	return old, err
 }
 
 // repeatsWebhook refuses a request whose retry key made another webhook, or one whose
@@ -214,7 +217,8 @@ func (r *Roll) RotateWebhook(ctx context.Context, id string) (Webhook, string, e
 	if err != nil {
 		return Webhook{}, "", err
 	}
-	return w, r.webhookSecret(&w), nil
+	secret := r.webhookSecret(&w)
+	return w, secret, nil
 }
 
 // ReplayWebhook delivers the events of [from, to) again that are still kept; CodeNotFound.

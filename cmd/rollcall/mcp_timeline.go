@@ -61,7 +61,8 @@ func (m *mcpServer) timeline(ctx context.Context, in mcpTimeline) (string, mcpTi
 			break
 		}
 	}
-	return out.said(in.User), out, nil
+	said := out.said(in.User)
+	return said, out, nil
 }
 
 // said words what was found.
