@@ -227,11 +227,14 @@ class Live {
 
 export const live = new Live();
 
-/** Calls what at most once in `every` milliseconds, and once more after the last call. */
+/**
+ * Calls what at most once in `every` milliseconds, and once more after the last call.
+ * cancel takes back what is still to come: a view that goes calls it.
+ */
 export function paced(what: () => void, every: number) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let next = 0;
-  return () => {
+  const call = () => {
     if (timer !== undefined) return;
     timer = setTimeout(
       () => {
@@ -242,4 +245,6 @@ export function paced(what: () => void, every: number) {
       Math.max(0, next - Date.now()),
     );
   };
+  call.cancel = () => clearTimeout(timer);
+  return call;
 }

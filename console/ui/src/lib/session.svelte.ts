@@ -3,6 +3,7 @@
 import { call, Problem, watch } from './api/client';
 import type { ConsoleSession, Role } from './api/types';
 import { clock } from './clock.svelte';
+import { live } from './live.svelte';
 
 const ranks: Record<Role, number> = { reader: 0, writer: 1, admin: 2 };
 const path = '/v1/console/session';
@@ -59,6 +60,7 @@ class Session {
   }
 
   async signOut() {
+    live.stop(); // before the server cuts it
     await call('DELETE', path).catch(() => {});
     this.who = null;
     this.ended = false;

@@ -1,5 +1,5 @@
 // Made by "npm run types" of the OpenAPI document. Do not edit.
-// Sum of the shapes: e3e825415e3279b14625346ba0d5f07d58e7b7f106afa2081980aae38baa0128
+// Sum of the shapes: d5b45a60e2fe7df0eb4df964e0a0979631296184b829c1813becdeb7189d0ac8
 
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
@@ -344,6 +344,25 @@ export interface components {
             streak?: components["schemas"]["Streak"];
             streak_unavailable?: boolean;
             user: string;
+        };
+        TimelineEvent: {
+            actor?: string;
+            app?: string;
+            at: string;
+            /** @enum {string} */
+            cause?: "logout" | "kicked" | "replaced" | "expired" | "lifetime" | "banned" | "erased";
+            device?: string;
+            id: string;
+            ip?: string;
+            reason?: string;
+            session?: string;
+            type: string;
+            user?: string;
+            user_agent?: string;
+        };
+        TimelinePage: {
+            items: components["schemas"]["TimelineEvent"][];
+            next?: string;
         };
         UserStreak: {
             at_risk: boolean;

@@ -19,6 +19,9 @@ export type NewBan = Schemas['NewBan'];
 export type Ended = Schemas['Ended'];
 export type RollEvent = Schemas['Event'];
 export type EventPage = Schemas['EventPage'];
+/** An event of a user, with what it says of the session that it is about. */
+export type TimelineItem = Schemas['TimelineEvent'];
+export type Timeline = Schemas['TimelinePage'];
 /** What was counted in a minute, or in an hour. */
 export type Sample = Schemas['Sample'];
 export type History = Schemas['SampleList'];
@@ -49,17 +52,4 @@ export type CountBy = SessionCounts['by'];
 
 export interface Items<T> {
   items: T[];
-}
-
-/** An event of a user, with what it says of the session that it is about. */
-export interface TimelineItem extends RollEvent {
-  app?: string;
-  device?: string;
-  ip?: string;
-  user_agent?: string;
-}
-
-export interface Timeline {
-  items: TimelineItem[];
-  next?: string;
 }
