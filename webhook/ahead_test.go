@@ -127,8 +127,8 @@ func TestNothingIsGivenUpWhileAReceiverThatIsFullIsAway(t *testing.T) {
 // and then, and servers that die: an event stays under one id, and those of a user in order.
 func TestWhatIsSentAheadIsToldUnderOneID(t *testing.T) {
 	eachWay(t, func(w *world, batch func(*rollcall.Webhook)) {
-		rng := rand.New(rand.NewPCG(1, 2))
-		var chance sync.Mutex
+		pauses, chances := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 3))
+		var drawing sync.Mutex // of chances: messages are sent at once
 		var heard atomic.Bool
 		ids := make(map[rollcall.EventID]string)
 		w.heard = func(g got) {
@@ -144,9 +144,9 @@ func TestWhatIsSentAheadIsToldUnderOneID(t *testing.T) {
 		}
 		w.answer = func(r request) outcome {
 			o := refuses("eve", "mallory")(r)
-			chance.Lock() // of many messages at once
-			defer chance.Unlock()
-			if o.err != nil || rng.IntN(3) > 0 {
+			drawing.Lock()
+			defer drawing.Unlock()
+			if o.err != nil || chances.IntN(3) > 0 {
 				return o
 			}
 			return outcome{err: fmt.Errorf("the answer got lost")}
@@ -160,7 +160,7 @@ func TestWhatIsSentAheadIsToldUnderOneID(t *testing.T) {
 		for round := range 40 {
 			w.happen(fmt.Sprint("user", round%3), "bob")
 			others += 2
-			pass(time.Duration(1+rng.IntN(60)) * time.Second)
+			pass(time.Duration(1+pauses.IntN(60)) * time.Second)
 			if round%8 == 7 {
 				w.die(d)
 				d = w.another()
