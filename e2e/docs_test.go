@@ -170,6 +170,8 @@ func (r *reader) carryOut(command string) (printed string, status int) {
 	case words[0] == "rollcall" && words[1] == "serve":
 		ownPorts := regexp.MustCompile(`(127\.0\.0\.1:)\d+`).ReplaceAllString(strings.Join(words[2:], " "), "${1}0")
 		return r.serve(ownPorts), 0
+	case words[0] == "rollcall" && words[1] == "demo": // it does not end by itself
+		return r.shell(command + " --help")
 	case words[0] == "rollcall" && slices.Contains(asking(), words[1]):
 		return r.ask(command, words[1])
 	case words[0] == "rollcall" && words[1] == "bench":
