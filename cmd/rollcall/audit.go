@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/client"
@@ -27,12 +26,18 @@ pseudonyms: --user finds the entries of one who has not been erased.`
 // auditJSON is an entry for a program, as the HTTP API shows it.
 type auditJSON struct {
 	Seq    uint64               `json:"seq"`
-	At     time.Time            `json:"at"`
+	At     string               `json:"at"` // as the hash covers it
 	Actor  string               `json:"actor"`
 	Action rollcall.AuditAction `json:"action"`
 	Target string               `json:"target,omitempty"`
 	Detail map[string]string    `json:"detail,omitempty"`
 	Hash   rollcall.AuditHash   `json:"hash"`
+}
+
+// auditJSONOf writes the time as the hash covers it: with milliseconds, also where they
+// end in zeros, so that other programs can check the trail.
+func auditJSONOf(e rollcall.AuditEntry) auditJSON {
+	return auditJSON{e.Seq, e.At.UTC().Format("2006-01-02T15:04:05.000Z"), e.Actor, e.Action, e.Target, e.Detail, e.Hash}
 }
 
 type auditListCmd struct {
@@ -57,7 +62,7 @@ func (c *auditListCmd) Run(a *app) error {
 			if err != nil {
 				return err
 			}
-			out.add(auditJSON(e), strconv.FormatUint(e.Seq, 10), moment(e.At), e.Actor, string(e.Action), e.Target, detailText(e.Detail))
+			out.add(auditJSONOf(e), strconv.FormatUint(e.Seq, 10), moment(e.At), e.Actor, string(e.Action), e.Target, detailText(e.Detail))
 			if len(out.rows) == c.Limit {
 				break
 			}
