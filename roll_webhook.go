@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -206,12 +207,20 @@ func (r *Roll) deleteWebhooksOf(ctx context.Context, user string) error {
 	return nil
 }
 
-// RotateWebhook gives a webhook another secret and returns it, once. The one before it
-// signs as well for WebhookRotation; CodeNotFound.
+// RotateWebhook gives a webhook another secret and returns it, once. Those before it sign
+// as well until WebhookRotation after each was replaced, so that a rotation whose answer is
+// lost can be repeated and the receiver still knows a signature; CodeNotFound. CodeConflict
+// after MaxWebhookRotations within that time.
 func (r *Roll) RotateWebhook(ctx context.Context, id string) (Webhook, string, error) {
 	w, err := r.changeWebhook(ctx, "rotate_webhook", id, func(w *Webhook) error {
+		now := r.clock.Now()
+		within := w.rotationsAfter(now.Add(-WebhookRotation))
+		if len(within) >= MaxWebhookRotations {
+			free := within[len(within)-1].Add(WebhookRotation)
+			return &Error{Code: CodeConflict, Detail: fmt.Sprintf("the secret was rotated %d times within a day: wait until %s, or remove the webhook and add it anew", len(within), free.UTC().Format(time.RFC3339))}
+		}
 		w.Generation++
-		w.RotatedAt = r.clock.Now()
+		w.RotatedAt, w.RotatedBefore = now, append([]time.Time(nil), within...)
 		return nil
 	})
 	if err != nil {
@@ -340,15 +349,27 @@ func (r *Roll) changeWebhook(ctx context.Context, command, id string, change fun
 }
 
 // WebhookKeys returns the keys that sign a message of a webhook now: that of its secret,
-// and for WebhookRotation after a rotation that of the one before it.
+// and for WebhookRotation after each rotation that of the secret which it replaced.
 func (r *Roll) WebhookKeys(w *Webhook) [][]byte {
 	latest := r.webhookKey(w, w.Generation)
 	keys := [][]byte{latest[:]}
-	if w.Generation > 1 && r.clock.Now().Before(w.RotatedAt.Add(WebhookRotation)) {
-		before := r.webhookKey(w, w.Generation-1)
-		keys = append(keys, before[:])
+	generation := w.Generation
+	for range w.rotationsAfter(r.clock.Now().Add(-WebhookRotation)) {
+		generation--
+		replaced := r.webhookKey(w, generation)
+		keys = append(keys, replaced[:])
 	}
 	return keys
+}
+
+// rotationsAfter returns when the webhook got another secret after a time, newest first.
+func (w *Webhook) rotationsAfter(after time.Time) []time.Time {
+	rotations := append([]time.Time{w.RotatedAt}, w.RotatedBefore...)
+	kept := 0
+	for kept < len(rotations) && rotations[kept].After(after) {
+		kept++
+	}
+	return rotations[:kept]
 }
 
 // webhookKey is HMAC-SHA-256(secret, "webhook" ‖ 0 ‖ id ‖ 0 ‖ generation ‖ created at). With

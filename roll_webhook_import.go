@@ -39,6 +39,9 @@ func (w *Webhook) validateImported(latest time.Time) error {
 	if w.Generation == 0 {
 		return Invalid("generation", "is required: the first is 1")
 	}
+	if rotations := w.rotationsAfter(time.Time{}); len(rotations) > MaxWebhookRotations || uint64(len(rotations)) >= w.Generation {
+		return Invalid("rotated_before", "has more rotations than there can be: at most %d, and fewer than secrets", MaxWebhookRotations)
+	}
 	switch w.Disabled {
 	case "", WebhookOnRequest, WebhookGone, WebhookFailing:
 	default:
@@ -47,10 +50,15 @@ func (w *Webhook) validateImported(latest time.Time) error {
 	if w.CreatedAt.IsZero() {
 		return Invalid("created_at", "is required")
 	}
-	for _, t := range []struct {
+	type instant struct {
 		field string
 		at    time.Time
-	}{{"created_at", w.CreatedAt}, {"rotated_at", w.RotatedAt}, {"disabled_at", w.DisabledAt}} {
+	}
+	instants := []instant{{"created_at", w.CreatedAt}, {"rotated_at", w.RotatedAt}, {"disabled_at", w.DisabledAt}}
+	for _, at := range w.RotatedBefore {
+		instants = append(instants, instant{"rotated_before", at})
+	}
+	for _, t := range instants {
 		if !t.at.IsZero() && (t.at.Unix() <= 0 || t.at.After(latest)) {
 			return Invalid(t.field, "%s lies before 1970 or in the future", t.at.Format(time.RFC3339))
 		}

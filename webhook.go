@@ -26,9 +26,11 @@ type Webhook struct {
 	// behind it is delivered.
 	After EventID `json:"after,omitempty"`
 	// Generation counts the secrets, from 1. RotatedAt is when the latest was made,
-	// zero for the first.
-	Generation uint64    `json:"generation"`
-	RotatedAt  time.Time `json:"rotated_at,omitzero"`
+	// zero for the first. RotatedBefore is when those before it were, newest first, as far
+	// as what they replaced may sign still.
+	Generation    uint64      `json:"generation"`
+	RotatedAt     time.Time   `json:"rotated_at,omitzero"`
+	RotatedBefore []time.Time `json:"rotated_before,omitempty"`
 
 	// Disabled says why nothing is delivered, "" while it is; DisabledAt since when.
 	Disabled   WebhookStop `json:"disabled,omitempty"`
@@ -83,8 +85,10 @@ const (
 	MaxWebhookAhead = 100
 	// MaxWebhookDeliveries is how many attempts the log of a webhook keeps.
 	MaxWebhookDeliveries = 200
-	// WebhookRotation is how long the secret before the latest signs as well.
+	// WebhookRotation is how long a secret signs after it was replaced.
 	WebhookRotation = 24 * time.Hour
+	// MaxWebhookRotations is how often a webhook may get another secret within that time.
+	MaxWebhookRotations = 4
 )
 
 // WebhookState is how far a webhook has been served.
@@ -239,6 +243,7 @@ func validateWebhookURL(text string) error {
 func (w *Webhook) Clone() Webhook {
 	out := *w
 	out.Filter.Types = slices.Clone(w.Filter.Types)
+	out.RotatedBefore = slices.Clone(w.RotatedBefore)
 	if w.Replay != nil {
 		replay := *w.Replay
 		out.Replay = &replay

@@ -281,10 +281,32 @@ func webhookSecrets(h *harness) {
 	both := h.roll.WebhookKeys(&w)
 	h.Len(both, 2)
 	h.Equal(old[0], both[1])
-	h.advance(rollcall.WebhookRotation)
-	h.Equal(both[:1], h.roll.WebhookKeys(&w))
+
+	// Rotated again within a day, as by one whom the first answer did not reach.
+	h.advance(time.Hour)
+	w, third, err := h.roll.RotateWebhook(h.ctx, w.ID)
+	h.NoError(err)
+	h.NotEqual(second, third)
+	all := h.roll.WebhookKeys(&w)
+	h.Len(all, 3)
+	h.Equal(both, all[1:])
 	h.restart()
-	h.Equal(both[:1], h.roll.WebhookKeys(&w), "it is derived, not kept")
+	h.Equal(all, h.roll.WebhookKeys(&w), "they are derived, not kept")
+	h.advance(rollcall.WebhookRotation - time.Hour)
+	h.Equal(all[:2], h.roll.WebhookKeys(&w))
+	h.advance(time.Hour)
+	h.Equal(all[:1], h.roll.WebhookKeys(&w))
+
+	for range rollcall.MaxWebhookRotations {
+		w, _, err = h.roll.RotateWebhook(h.ctx, w.ID)
+		h.NoError(err)
+	}
+	h.Len(h.roll.WebhookKeys(&w), 1+rollcall.MaxWebhookRotations)
+	_, _, err = h.roll.RotateWebhook(h.ctx, w.ID)
+	h.code(rollcall.CodeConflict, err)
+	h.advance(rollcall.WebhookRotation)
+	_, _, err = h.roll.RotateWebhook(h.ctx, w.ID)
+	h.NoError(err)
 }
 
 func webhookReplays(h *harness) {

@@ -108,11 +108,14 @@ func webhookImported(h *harness) {
 	h.NotEmpty(secret)
 
 	for field, spoil := range map[string]func(w *rollcall.Webhook){
-		"id":          func(w *rollcall.Webhook) { w.ID = "wh_0000" },
-		"generation":  func(w *rollcall.Webhook) { w.Generation = 0 },
-		"disabled":    func(w *rollcall.Webhook) { w.Disabled = "tired" },
-		"created_at":  func(w *rollcall.Webhook) { w.CreatedAt = time.Time{} },
-		"rotated_at":  func(w *rollcall.Webhook) { w.RotatedAt = h.now().Add(time.Hour) },
+		"id":         func(w *rollcall.Webhook) { w.ID = "wh_0000" },
+		"generation": func(w *rollcall.Webhook) { w.Generation = 0 },
+		"disabled":   func(w *rollcall.Webhook) { w.Disabled = "tired" },
+		"created_at": func(w *rollcall.Webhook) { w.CreatedAt = time.Time{} },
+		"rotated_at": func(w *rollcall.Webhook) { w.RotatedAt = h.now().Add(time.Hour) },
+		"rotated_before": func(w *rollcall.Webhook) {
+			w.Generation, w.RotatedAt, w.RotatedBefore = 2, h.now(), []time.Time{h.now()}
+		},
 		"disabled_at": func(w *rollcall.Webhook) { w.DisabledAt = time.Unix(-1, 0) },
 		"url":         func(w *rollcall.Webhook) { w.URL = "ftp://example.com" },
 		"types":       func(w *rollcall.Webhook) { w.Filter.Types = []rollcall.EventType{"x"} },

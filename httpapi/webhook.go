@@ -143,7 +143,7 @@ func (s *Server) registerWebhooks() {
 	test.Description = "It answers what became of it: also if that is a failure. A webhook that is disabled is tested too."
 	register(s, test, s.testWebhook)
 	rotate := op("POST /v1/webhooks/{id}/rotate", "rotate-webhook", section, "Give a webhook another secret")
-	rotate.Description = "For a day the messages have a signature of the old one as well."
+	rotate.Description = "Each secret signs the messages, beside the latest, for a day after it was replaced. 409 after four rotations within a day."
 	register(s, rotate, s.rotateWebhook)
 	replay := op("POST /v1/webhooks/{id}/replay", "replay-webhook", section, "Deliver the events of a range of time again")
 	replay.Description = "Those that the log still has, through the same queue, with the ids they had; replay in the body names the replay. 409 while one is under way."

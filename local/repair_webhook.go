@@ -13,7 +13,12 @@ func (b *backSetter) webhook(k, v []byte) {
 	if err != nil {
 		return
 	}
-	if b.setBack(&w.CreatedAt, &w.RotatedAt, &w.DisabledAt) {
+	w.RotatedBefore = slices.Clone(w.RotatedBefore)
+	changed := b.setBack(&w.CreatedAt, &w.RotatedAt, &w.DisabledAt)
+	for i := range w.RotatedBefore {
+		changed = b.setBack(&w.RotatedBefore[i]) || changed
+	}
+	if changed {
 		if v, err := enginekit.EncodeWebhook(w); err == nil {
 			b.put(k, v)
 		}

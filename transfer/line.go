@@ -146,6 +146,7 @@ type webhook struct {
 	CreatedAt   time.Time            `json:"created_at"`
 	Generation  uint64               `json:"generation"`
 	RotatedAt   time.Time            `json:"rotated_at,omitzero"`
+	Rotated     []time.Time          `json:"rotated_before,omitempty"`
 	Disabled    rollcall.WebhookStop `json:"disabled,omitempty"`
 	DisabledAt  time.Time            `json:"disabled_at,omitzero"`
 }
@@ -289,10 +290,19 @@ func (in *apiKey) key() (rollcall.APIKey, error) {
 	return k, unhex(k.Hash[:], in.Hash, "the hash of an API key")
 }
 
+// utc is nil for no times.
+func utc(times []time.Time) []time.Time {
+	var out []time.Time
+	for _, t := range times {
+		out = append(out, t.UTC())
+	}
+	return out
+}
+
 func webhookLine(w *rollcall.Webhook) webhook {
 	return webhook{
 		ID: w.ID, URL: w.URL, Description: w.Description, Types: w.Filter.Types, User: w.Filter.User, Cause: w.Filter.Cause,
-		Invisible: w.Invisible, Batch: w.Batch, CreatedAt: w.CreatedAt.UTC(), Generation: w.Generation, RotatedAt: w.RotatedAt.UTC(),
+		Invisible: w.Invisible, Batch: w.Batch, CreatedAt: w.CreatedAt.UTC(), Generation: w.Generation, RotatedAt: w.RotatedAt.UTC(), Rotated: utc(w.RotatedBefore),
 		Disabled: w.Disabled, DisabledAt: w.DisabledAt.UTC(),
 	}
 }
@@ -301,6 +311,7 @@ func (in *webhook) webhook() rollcall.Webhook {
 	return rollcall.Webhook{
 		ID: in.ID, URL: in.URL, Description: in.Description, Invisible: in.Invisible, Batch: in.Batch,
 		Filter:    rollcall.EventFilter{Types: in.Types, User: in.User, Cause: in.Cause},
-		CreatedAt: in.CreatedAt, Generation: in.Generation, RotatedAt: in.RotatedAt, Disabled: in.Disabled, DisabledAt: in.DisabledAt,
+		CreatedAt: in.CreatedAt, Generation: in.Generation, RotatedAt: in.RotatedAt, RotatedBefore: in.Rotated,
+		Disabled: in.Disabled, DisabledAt: in.DisabledAt,
 	}
 }

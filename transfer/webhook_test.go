@@ -44,8 +44,10 @@ func hooked(t *testing.T, roll *rollcall.Roll) []rollcall.Webhook {
 	rotated := add(rollcall.NewWebhook{Filter: rollcall.EventFilter{
 		Types: []rollcall.EventType{rollcall.SessionEnded, rollcall.UserOnline}, User: "alice", Cause: rollcall.CauseKicked,
 	}})
-	_, _, err := roll.RotateWebhook(t.Context(), rotated.ID)
-	require.NoError(t, err)
+	for range 2 {
+		_, _, err := roll.RotateWebhook(t.Context(), rotated.ID)
+		require.NoError(t, err)
+	}
 	gone := add(rollcall.NewWebhook{Filter: rollcall.EventFilter{User: "victim"}})
 	stopped := add(rollcall.NewWebhook{})
 	require.NoError(t, roll.StopWebhook(t.Context(), stopped.ID, rollcall.WebhookFailing))

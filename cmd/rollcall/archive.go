@@ -31,8 +31,8 @@ verbs. "status" asks the database.`
 // runRecord is a run of the archive, as the HTTP API shows it.
 type runRecord struct {
 	ID            int64                 `json:"id"`
-	StartedAt     time.Time             `json:"started_at"`
-	FinishedAt    time.Time             `json:"finished_at,omitzero"`
+	StartedAt     instant               `json:"started_at"`
+	FinishedAt    instant               `json:"finished_at,omitempty"`
 	State         rollcall.ArchiveState `json:"state"`
 	RowsWritten   int64                 `json:"rows_written"`
 	DaysOffloaded int64                 `json:"days_offloaded"`
@@ -41,17 +41,28 @@ type runRecord struct {
 	Runner        string                `json:"runner"`
 }
 
+// runRecordOf is nil for no run.
+func runRecordOf(r *rollcall.ArchiveRun) *runRecord {
+	if r == nil {
+		return nil
+	}
+	return &runRecord{
+		ID: r.ID, StartedAt: instantOf(r.StartedAt), FinishedAt: instantOf(r.FinishedAt), State: r.State,
+		RowsWritten: r.RowsWritten, DaysOffloaded: r.DaysOffloaded, Position: r.Position, Error: r.Error, Runner: r.Runner,
+	}
+}
+
 // String says how a run went.
 func (r *runRecord) String() string {
 	counts := fmt.Sprintf("%s user-months copied, %s days left the engine", humanize.Comma(r.RowsWritten), humanize.Comma(r.DaysOffloaded))
 	switch r.State {
 	case rollcall.RunRunning:
-		return fmt.Sprintf("Run %d is under way since %s: %s.", r.ID, r.StartedAt.Format(time.DateTime), counts)
+		return fmt.Sprintf("Run %d is under way since %s: %s.", r.ID, r.StartedAt.time().Format(time.DateTime), counts)
 	case rollcall.RunFailed:
-		return fmt.Sprintf("Run %d of %s failed: %s. Before that, %s.", r.ID, r.StartedAt.Format(time.DateTime), r.Error, counts)
+		return fmt.Sprintf("Run %d of %s failed: %s. Before that, %s.", r.ID, r.StartedAt.time().Format(time.DateTime), r.Error, counts)
 	default:
-		return fmt.Sprintf("Run %d of %s completed in %s: %s.", r.ID, r.StartedAt.Format(time.DateTime),
-			r.FinishedAt.Sub(r.StartedAt).Round(time.Millisecond), counts)
+		return fmt.Sprintf("Run %d of %s completed in %s: %s.", r.ID, r.StartedAt.time().Format(time.DateTime),
+			r.FinishedAt.time().Sub(r.StartedAt.time()).Round(time.Millisecond), counts)
 	}
 }
 
@@ -98,7 +109,7 @@ func (c *config) archiveOnce(a *app) (run runRecord, err error) {
 		ctx, stop := interruptible(a.ctx)
 		defer stop()
 		r, err := s.runner.Run(ctx)
-		run = runRecord(r)
+		run = *runRecordOf(&r)
 		return err
 	})
 	return run, err
@@ -214,10 +225,10 @@ func (c *archiveStatusCmd) show(a *app, conf *config, s *archive.Status) error {
 	if s.Latest == nil {
 		fmt.Fprintln(w, "There has been no run yet.")
 	} else {
-		fmt.Fprintln(w, (*runRecord)(s.Latest))
+		fmt.Fprintln(w, runRecordOf(s.Latest))
 	}
 	if s.Completed != nil && s.Completed.ID != s.Latest.ID {
-		fmt.Fprintln(w, "The last that completed:", (*runRecord)(s.Completed))
+		fmt.Fprintln(w, "The last that completed:", runRecordOf(s.Completed))
 	}
 	if !next.IsZero() {
 		fmt.Fprintln(w, "The next is due", next.In(conf.roll.Timezone).Format("Monday, 2006-01-02 15:04 MST."))
@@ -234,13 +245,13 @@ type statusRecord struct {
 	Newest    *rollcall.Day `json:"newest_offloaded,omitempty"`
 	Latest    *runRecord    `json:"latest,omitempty"`
 	Completed *runRecord    `json:"last_completed,omitempty"`
-	Next      time.Time     `json:"next,omitzero"`
+	Next      instant       `json:"next,omitempty"`
 }
 
 func statusOf(s *archive.Status, next time.Time) statusRecord {
 	r := statusRecord{
-		Rows: s.Rows, Months: s.Months, Offloaded: s.Offloaded, Next: next,
-		Latest: (*runRecord)(s.Latest), Completed: (*runRecord)(s.Completed),
+		Rows: s.Rows, Months: s.Months, Offloaded: s.Offloaded, Next: instantOf(next),
+		Latest: runRecordOf(s.Latest), Completed: runRecordOf(s.Completed),
 	}
 	if s.Offloaded > 0 {
 		r.Oldest, r.Newest = &s.Oldest, &s.Newest

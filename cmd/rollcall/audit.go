@@ -26,7 +26,7 @@ pseudonyms: --user finds the entries of one who has not been erased.`
 // auditJSON is an entry for a program, as the HTTP API shows it.
 type auditJSON struct {
 	Seq    uint64               `json:"seq"`
-	At     string               `json:"at"` // as the hash covers it
+	At     instant              `json:"at"` // as the hash covers it
 	Actor  string               `json:"actor"`
 	Action rollcall.AuditAction `json:"action"`
 	Target string               `json:"target,omitempty"`
@@ -37,7 +37,7 @@ type auditJSON struct {
 // auditJSONOf writes the time as the hash covers it: with milliseconds, also where they
 // end in zeros, so that other programs can check the trail.
 func auditJSONOf(e rollcall.AuditEntry) auditJSON {
-	return auditJSON{e.Seq, e.At.UTC().Format("2006-01-02T15:04:05.000Z"), e.Actor, e.Action, e.Target, e.Detail, e.Hash}
+	return auditJSON{e.Seq, instantOf(e.At), e.Actor, e.Action, e.Target, e.Detail, e.Hash}
 }
 
 type auditListCmd struct {

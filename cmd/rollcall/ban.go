@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/client"
@@ -63,11 +62,15 @@ type banListCmd struct {
 }
 
 type banJSON struct {
-	User   string    `json:"user,omitempty"`
-	At     time.Time `json:"at"`
-	Until  time.Time `json:"until"`
-	Reason string    `json:"reason,omitempty"`
-	Actor  string    `json:"actor,omitempty"`
+	User   string  `json:"user,omitempty"`
+	At     instant `json:"at"`
+	Until  instant `json:"until"`
+	Reason string  `json:"reason,omitempty"`
+	Actor  string  `json:"actor,omitempty"`
+}
+
+func banJSONOf(b *rollcall.Ban) banJSON {
+	return banJSON{b.User, instantOf(b.At), instantOf(b.Until), b.Reason, b.Actor}
 }
 
 // Run lists the bans in force.
@@ -80,7 +83,7 @@ func (c *banListCmd) Run(a *app) error {
 			if user == "" {
 				user = "(erased)"
 			}
-			out.add(banJSON{b.User, b.At, b.Until, b.Reason, b.Actor}, user, moment(b.Until), b.Actor, b.Reason)
+			out.add(banJSONOf(&b), user, moment(b.Until), b.Actor, b.Reason)
 		})
 		if err != nil {
 			return err

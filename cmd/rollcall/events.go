@@ -35,7 +35,7 @@ events by itself: one that is no longer kept is missed in its own family alone.`
 type eventJSON struct {
 	ID      rollcall.EventID   `json:"id"`
 	Type    rollcall.EventType `json:"type"`
-	At      time.Time          `json:"at"`
+	At      instant            `json:"at"`
 	User    string             `json:"user,omitempty"`
 	Session string             `json:"session,omitempty"`
 	Cause   rollcall.Cause     `json:"cause,omitempty"`
@@ -154,7 +154,7 @@ func (c *eventsCmd) follow(a *app, asked *client.Client, after rollcall.EventID,
 }
 
 func eventJSONOf(e rollcall.Event) eventJSON {
-	out := eventJSON{ID: e.ID, Type: e.Type, At: e.At, User: e.User, Cause: e.Cause, Reason: e.Reason, Actor: e.Actor}
+	out := eventJSON{ID: e.ID, Type: e.Type, At: instantOf(e.At), User: e.User, Cause: e.Cause, Reason: e.Reason, Actor: e.Actor}
 	if !e.Session.IsZero() {
 		out.Session = e.Session.String()
 	}

@@ -23,10 +23,14 @@ type friendsListCmd struct {
 }
 
 type friendJSON struct {
-	User     string     `json:"user"`
-	Since    time.Time  `json:"since"`
-	Online   bool       `json:"online"`
-	LastSeen *time.Time `json:"last_seen,omitempty"`
+	User     string  `json:"user"`
+	Since    instant `json:"since"`
+	Online   bool    `json:"online"`
+	LastSeen instant `json:"last_seen,omitempty"`
+}
+
+func friendJSONOf(f *rollcall.FriendStatus) friendJSON {
+	return friendJSON{f.User, instantOf(f.Since), f.Online, instantOf(f.LastSeen)}
 }
 
 // Run lists friends, the oldest friendship first.
@@ -51,7 +55,7 @@ func (c *friendsListCmd) Run(a *app) error {
 		}
 		out, now := newTable("user", "online", "seen", "friends since"), time.Now()
 		total, err := gather(&c.some, page, every, func(f rollcall.FriendStatus) {
-			out.add(friendJSON{f.User, f.Since, f.Online, optional(f.LastSeen)}, f.User, yes(f.Online), age(now, f.LastSeen), moment(f.Since))
+			out.add(friendJSONOf(&f), f.User, yes(f.Online), age(now, f.LastSeen), moment(f.Since))
 		})
 		if err != nil {
 			return err

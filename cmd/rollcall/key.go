@@ -30,18 +30,14 @@ type keyRecord struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name"`
 	Role      rollcall.Role `json:"role"`
-	CreatedAt time.Time     `json:"created_at"`
-	ExpiresAt *time.Time    `json:"expires_at,omitempty"`
+	CreatedAt instant       `json:"created_at"`
+	ExpiresAt instant       `json:"expires_at,omitempty"`
 	Key       string        `json:"key,omitempty"`
 	BeatKey   string        `json:"beat_key,omitempty"`
 }
 
 func recordOf(k rollcall.APIKey) keyRecord {
-	r := keyRecord{ID: k.ID, Name: k.Name, Role: k.Role, CreatedAt: k.CreatedAt.UTC()}
-	if !k.ExpiresAt.IsZero() {
-		r.ExpiresAt = &k.ExpiresAt
-	}
-	return r
+	return keyRecord{ID: k.ID, Name: k.Name, Role: k.Role, CreatedAt: instantOf(k.CreatedAt), ExpiresAt: instantOf(k.ExpiresAt)}
 }
 
 // keys is where the key verbs work: a data directory, or a running server.
@@ -172,10 +168,10 @@ func (c *keyListCmd) Run(a *app) error {
 	fmt.Fprintln(w, "ID\tROLE\tNAME\tCREATED\tEXPIRES")
 	for _, k := range all {
 		expires := "never"
-		if k.ExpiresAt != nil {
-			expires = k.ExpiresAt.Format(time.DateTime)
+		if k.ExpiresAt != "" {
+			expires = k.ExpiresAt.time().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), expires)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Role, k.Name, k.CreatedAt.time().Format(time.DateTime), expires)
 	}
 	return w.Flush()
 }

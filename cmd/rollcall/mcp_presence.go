@@ -71,7 +71,7 @@ func (m *mcpServer) onlineUsers(ctx context.Context, in mcpOnline) (said string,
 	if err != nil {
 		return "", out, err
 	}
-	of := func(s rollcall.Seen) seenJSON { return seenJSON(s) }
+	of := seenJSONOf
 	if all {
 		page, err := m.asked.KnownUsers(ctx, p)
 		said, out = listed(page, "known user", of)
@@ -93,7 +93,7 @@ func (m *mcpServer) usersStatus(ctx context.Context, in mcpUsers) (string, mcpSt
 		if s.Online {
 			online++
 		}
-		out.Items = append(out.Items, statusJSON{s.User, s.Online, optional(s.LastSeen), s.Sessions})
+		out.Items = append(out.Items, statusJSONOf(&s))
 	}
 	return fmt.Sprintf("%d of %s online.", online, counted(int64(len(found)), "user")), out, err
 }
@@ -108,7 +108,7 @@ func (m *mcpServer) friendsOnline(ctx context.Context, in mcpFriends) (said stri
 	}
 	page, err := m.asked.OnlineFriends(ctx, q)
 	said, out = listed(page, "friend", func(f rollcall.FriendStatus) friendJSON {
-		return friendJSON{f.User, f.Since, f.Online, optional(f.LastSeen)}
+		return friendJSONOf(&f)
 	})
 	return "Friends of " + inQuotes(in.User) + " who are online: " + said, out, err
 }

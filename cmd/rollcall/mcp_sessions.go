@@ -39,7 +39,7 @@ type mcpOverview struct {
 	Name              string        `json:"name,omitempty"`
 	Invisible         bool          `json:"invisible,omitempty"`
 	Online            bool          `json:"online"`
-	LastSeen          *time.Time    `json:"last_seen,omitempty"`
+	LastSeen          instant       `json:"last_seen,omitempty"`
 	SessionCount      int           `json:"session_count"`
 	Sessions          []sessionJSON `json:"sessions" jsonschema:"the newest"`
 	Friends           int           `json:"friends"`
@@ -113,7 +113,7 @@ func (m *mcpServer) user(ctx context.Context, in mcpUser) (string, mcpOverview, 
 	said, sessions := listed(page, "live session", sessionJSONOf)
 	out := mcpOverview{
 		User: in.User, Kind: u.Kind, Name: u.Name, Invisible: u.Invisible,
-		Online: u.Status.Online, LastSeen: optional(u.Status.LastSeen), SessionCount: page.Total, Sessions: sessions.Items,
+		Online: u.Status.Online, LastSeen: instantOf(u.Status.LastSeen), SessionCount: page.Total, Sessions: sessions.Items,
 		Friends: u.Friends, StreakUnavailable: u.StreakUnavailable,
 	}
 	if !u.StreakUnavailable {
@@ -121,14 +121,14 @@ func (m *mcpServer) user(ctx context.Context, in mcpUser) (string, mcpOverview, 
 		out.Streak = &s
 	}
 	if u.Ban != nil {
-		b := banJSON{u.Ban.User, u.Ban.At, u.Ban.Until, u.Ban.Reason, u.Ban.Actor}
+		b := banJSONOf(u.Ban)
 		out.Ban = &b
 	}
 	is := "offline"
 	switch {
 	case out.Online:
 		is = "online"
-	case out.LastSeen == nil:
+	case out.LastSeen == "":
 		is = "offline, with no last-seen time"
 	}
 	return fmt.Sprintf("%s is %s. %s", inQuotes(in.User), is, said), out, nil

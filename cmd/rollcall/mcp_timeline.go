@@ -69,7 +69,7 @@ func (m *mcpServer) timeline(ctx context.Context, in mcpTimeline) (string, mcpTi
 func (out *mcpTimelineAnswer) said(user string) string {
 	said := counted(int64(len(out.Items)), "event") + " of " + inQuotes(user)
 	if len(out.Items) > 0 {
-		said += ", back to " + out.Items[len(out.Items)-1].At.UTC().Format(time.RFC3339)
+		said += ", back to " + out.Items[len(out.Items)-1].At.time().Format(time.RFC3339)
 	}
 	if out.Next != "" {
 		return said + ". There may be older ones: call again with cursor set to next."

@@ -25,23 +25,21 @@ func (onlineCmd) Help() string {
 }
 
 type seenJSON struct {
-	User     string    `json:"user"`
-	LastSeen time.Time `json:"last_seen"`
+	User     string  `json:"user"`
+	LastSeen instant `json:"last_seen"`
 }
+
+func seenJSONOf(s rollcall.Seen) seenJSON { return seenJSON{s.User, instantOf(s.LastSeen)} }
 
 type statusJSON struct {
-	User     string     `json:"user"`
-	Online   bool       `json:"online"`
-	LastSeen *time.Time `json:"last_seen,omitempty"`
-	Sessions int        `json:"sessions"`
+	User     string  `json:"user"`
+	Online   bool    `json:"online"`
+	LastSeen instant `json:"last_seen,omitempty"`
+	Sessions int     `json:"sessions"`
 }
 
-// optional is nil for no time.
-func optional(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+func statusJSONOf(s *rollcall.Status) statusJSON {
+	return statusJSON{s.User, s.Online, instantOf(s.LastSeen), s.Sessions}
 }
 
 // everyone is the window of all users whose last-seen time is kept.
@@ -114,7 +112,7 @@ func (c *onlineCmd) list(a *app, asked *client.Client, window time.Duration) err
 	out := newTable("user", "seen", "last seen")
 	now := time.Now()
 	total, err := gather(&c.some, page, every, func(s rollcall.Seen) {
-		out.add(seenJSON(s), s.User, age(now, s.LastSeen), moment(s.LastSeen))
+		out.add(seenJSONOf(s), s.User, age(now, s.LastSeen), moment(s.LastSeen))
 	})
 	if err != nil {
 		return err
@@ -132,7 +130,7 @@ func (c *onlineCmd) status(a *app, asked *client.Client) error {
 	out.right = 4
 	now := time.Now()
 	for _, s := range found {
-		out.add(statusJSON{s.User, s.Online, optional(s.LastSeen), s.Sessions},
+		out.add(statusJSONOf(&s),
 			s.User, yes(s.Online), age(now, s.LastSeen), moment(s.LastSeen), fmt.Sprint(s.Sessions))
 	}
 	return out.print(a, c.JSON, "")

@@ -11,7 +11,7 @@ import (
 )
 
 type sampleJSON struct {
-	At       time.Time              `json:"at"`
+	At       instant                `json:"at"`
 	Online   int                    `json:"online"`
 	Sessions int                    `json:"sessions"`
 	Logins   int                    `json:"logins"`
@@ -35,7 +35,7 @@ func (c *onlineCmd) history(a *app, asked *client.Client) error {
 	}
 	values := make([]any, len(samples))
 	for i, s := range samples {
-		values[i] = sampleJSON{s.At, s.Online, s.Sessions, s.Logins, s.Ends, s.Beats}
+		values[i] = sampleJSON{instantOf(s.At), s.Online, s.Sessions, s.Logins, s.Ends, s.Beats}
 	}
 	return printJSON(a.stdout, values...)
 }

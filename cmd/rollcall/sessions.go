@@ -95,11 +95,11 @@ type sessionJSON struct {
 	IP        string            `json:"ip"`
 	UserAgent string            `json:"user_agent"`
 	Attrs     map[string]string `json:"attrs"`
-	LoginAt   time.Time         `json:"login_at"`
-	SeenAt    time.Time         `json:"seen_at"`
-	ExpiresAt time.Time         `json:"expires_at"`
-	EndsAt    *time.Time        `json:"ends_at,omitempty"`
-	EndedAt   *time.Time        `json:"ended_at,omitempty"`
+	LoginAt   instant           `json:"login_at"`
+	SeenAt    instant           `json:"seen_at"`
+	ExpiresAt instant           `json:"expires_at"`
+	EndsAt    instant           `json:"ends_at,omitempty"`
+	EndedAt   instant           `json:"ended_at,omitempty"`
 	Cause     rollcall.Cause    `json:"cause,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
 }
@@ -107,13 +107,14 @@ type sessionJSON struct {
 func sessionJSONOf(s rollcall.Session) sessionJSON {
 	out := sessionJSON{
 		ID: s.ID.String(), User: s.User, Kind: s.Kind, Name: s.Name, App: s.App, Device: s.Device, IP: addressText(s.IP),
-		UserAgent: s.UserAgent, Attrs: s.Attrs, LoginAt: s.LoginAt, SeenAt: s.SeenAt, ExpiresAt: s.ExpiresAt, EndsAt: optional(s.EndsAt),
+		UserAgent: s.UserAgent, Attrs: s.Attrs, LoginAt: instantOf(s.LoginAt), SeenAt: instantOf(s.SeenAt),
+		ExpiresAt: instantOf(s.ExpiresAt), EndsAt: instantOf(s.EndsAt),
 	}
 	if out.Attrs == nil {
 		out.Attrs = map[string]string{}
 	}
 	if s.End != nil {
-		out.EndedAt, out.Cause, out.Reason = optional(s.End.At), s.End.Cause, s.End.Reason
+		out.EndedAt, out.Cause, out.Reason = instantOf(s.End.At), s.End.Cause, s.End.Reason
 	}
 	return out
 }

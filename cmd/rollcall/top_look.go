@@ -147,7 +147,7 @@ func (s *shares) count(ctx context.Context, asked *client.Client, newest []rollc
 }
 
 type topJSON struct {
-	Now      time.Time      `json:"now"`
+	Now      instant        `json:"now"`
 	Online   int            `json:"online"`
 	Sessions int            `json:"sessions"`
 	Logins   int            `json:"logins_last_minute"`
@@ -157,7 +157,7 @@ type topJSON struct {
 
 // figures are a look as JSON.
 func (l *topLook) figures() topJSON {
-	return topJSON{l.now, l.online, l.sessions, l.logins, l.apps.byName(), l.devices.byName()}
+	return topJSON{instantOf(l.now), l.online, l.sessions, l.logins, l.apps.byName(), l.devices.byName()}
 }
 
 func (s *shares) byName() map[string]int {

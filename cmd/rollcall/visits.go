@@ -31,14 +31,14 @@ type visitorsJSON struct {
 }
 
 type visitCountJSON struct {
-	Start    time.Time `json:"start"`
-	Visitors int       `json:"visitors"`
+	Start    instant `json:"start"`
+	Visitors int     `json:"visitors"`
 }
 
 func visitorsJSONOf(name string, found rollcall.VisitFigures) visitorsJSON {
 	out := visitorsJSON{name, found.Total, found.StandardError, []visitCountJSON{}}
 	for _, n := range found.Items {
-		out.Items = append(out.Items, visitCountJSON(n))
+		out.Items = append(out.Items, visitCountJSON{instantOf(n.Start), n.Visitors})
 	}
 	return out
 }
@@ -114,9 +114,9 @@ func (c *visitsNamesCmd) Run(a *app) error {
 				shown = "(none)"
 			}
 			out.add(struct {
-				Name string    `json:"name"`
-				Last time.Time `json:"last_visit"`
-			}{n.Name, n.Last}, shown, moment(n.Last))
+				Name string  `json:"name"`
+				Last instant `json:"last_visit"`
+			}{n.Name, instantOf(n.Last)}, shown, moment(n.Last))
 		}
 		return out.print(a, c.JSON, "Nothing has visitors.")
 	})

@@ -40,10 +40,10 @@ type webhookJSON struct {
 	Cause       rollcall.Cause       `json:"cause,omitempty"`
 	Invisible   bool                 `json:"invisible"`
 	Batch       bool                 `json:"batch"`
-	CreatedAt   time.Time            `json:"created_at"`
-	RotatedAt   time.Time            `json:"rotated_at,omitzero"`
+	CreatedAt   instant              `json:"created_at"`
+	RotatedAt   instant              `json:"rotated_at,omitempty"`
 	Disabled    rollcall.WebhookStop `json:"disabled,omitempty"`
-	DisabledAt  time.Time            `json:"disabled_at,omitzero"`
+	DisabledAt  instant              `json:"disabled_at,omitempty"`
 	Replay      string               `json:"replay,omitempty"`
 	Secret      string               `json:"secret,omitempty"`
 }
@@ -51,8 +51,8 @@ type webhookJSON struct {
 func webhookRecord(w rollcall.Webhook, secret string) webhookJSON {
 	r := webhookJSON{
 		ID: w.ID, URL: w.URL, Description: w.Description, Types: w.Filter.Types, User: w.Filter.User, Cause: w.Filter.Cause,
-		Invisible: w.Invisible, Batch: w.Batch, CreatedAt: w.CreatedAt, RotatedAt: w.RotatedAt, Disabled: w.Disabled,
-		DisabledAt: w.DisabledAt, Secret: secret,
+		Invisible: w.Invisible, Batch: w.Batch, CreatedAt: instantOf(w.CreatedAt), RotatedAt: instantOf(w.RotatedAt),
+		Disabled: w.Disabled, DisabledAt: instantOf(w.DisabledAt), Secret: secret,
 	}
 	if w.Replay != nil {
 		r.Replay = w.Replay.ID
@@ -281,7 +281,7 @@ type deliveryJSON struct {
 	Events   int                    `json:"events"`
 	Replay   string                 `json:"replay,omitempty"`
 	Attempt  int                    `json:"attempt"`
-	At       time.Time              `json:"at"`
+	At       instant                `json:"at"`
 	Duration int64                  `json:"duration_ms"`
 	Result   rollcall.WebhookResult `json:"result"`
 	Status   int                    `json:"status,omitempty"`
@@ -290,7 +290,7 @@ type deliveryJSON struct {
 
 func deliveryRecord(d rollcall.WebhookDelivery) deliveryJSON {
 	return deliveryJSON{
-		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: d.At,
+		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: instantOf(d.At),
 		Duration: d.Duration.Milliseconds(), Result: d.Result, Status: d.Status, Error: d.Error,
 	}
 }
