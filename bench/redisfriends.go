@@ -33,7 +33,7 @@ func measureRedisFriends(ctx context.Context, users int) (section, error) {
 		if err != nil {
 			return s, err
 		}
-		same, hand, err := handFriends(ctx, n)
+		same, hand, err := handFriends(ctx, n, friendUsers(n))
 		if err != nil {
 			return s, err
 		}
@@ -100,16 +100,16 @@ func (s *shared) friends(ctx context.Context, n int) (online int, all []time.Dur
 	return online, all, nil
 }
 
-func handFriends(ctx context.Context, n int) (int, []time.Duration, error) {
+func handFriends(ctx context.Context, n int, friends []string) (int, []time.Duration, error) {
 	p, err := startPeer(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	online, all, err := p.friends(n)
+	online, all, err := p.friends(n, friends)
 	return online, all, errors.Join(err, p.stop())
 }
 
-func (p *peer) friends(n int) (online int, all []time.Duration, err error) {
+func (p *peer) friends(n int, friends []string) (online int, all []time.Duration, err error) {
 	now := time.Now()
 	const batch = 500
 	fill := p.fill((n+batch-1)/batch, func(i int) []string {
@@ -123,7 +123,7 @@ func (p *peer) friends(n int) (online int, all []time.Duration, err error) {
 		}
 		return args
 	})
-	_, err = p.call(append([]string{"SADD", "user:42:friends"}, friendUsers(n)...)...)
+	_, err = p.call(append([]string{"SADD", "user:42:friends"}, friends...)...)
 	if err := errors.Join(fill, err); err != nil {
 		return 0, nil, err
 	}

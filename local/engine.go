@@ -41,6 +41,7 @@ type Engine struct {
 	settings     rollcall.Settings
 	offlineAfter time.Duration // silence after which users are announced offline
 	scratch      sync.Pool     // *beatScratch
+	friendLists  sync.Pool     // *friendList
 
 	state       enginekit.State
 	lastTick    atomic.Int64  // time of the latest tick, ms
@@ -89,6 +90,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	e.offloaded.days = make(map[dayID]bool)
 	e.figureCache.figures = make(map[dayID]dayFigures)
 	e.scratch.New = func() any { return new(beatScratch) }
+	e.friendLists.New = func() any { return new(friendList) }
 	if err := e.load(); err != nil {
 		return nil, errors.Join(err, st.close())
 	}

@@ -59,3 +59,29 @@ func (p *partition) latest(now int64) int64 { return max(p.clock, now) }
 func (p *partition) find(user string) (uint32, bool) {
 	return p.dir.Find(rollcall.HashUser(user), user)
 }
+
+// partitionSet is a set of partitions, by index.
+type partitionSet [4]uint64
+
+func (s *partitionSet) add(i uint8) { s[i/64] |= 1 << (i % 64) }
+
+func (s *partitionSet) addAll() { *s = partitionSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)} }
+
+func (s *partitionSet) has(i uint8) bool { return s[i/64]>>(i%64)&1 != 0 }
+
+// rlock locks some partitions for reading, in order. What is read then is of one instant.
+func (e *Engine) rlock(some *partitionSet) {
+	for i, p := range e.parts {
+		if some.has(uint8(i)) {
+			p.mu.RLock()
+		}
+	}
+}
+
+func (e *Engine) runlock(some *partitionSet) {
+	for i, p := range e.parts {
+		if some.has(uint8(i)) {
+			p.mu.RUnlock()
+		}
+	}
+}

@@ -1,10 +1,8 @@
 package enginekit
 
 import (
-	"cmp"
 	"encoding/binary"
 	"sort"
-	"strings"
 
 	"github.com/rollcall/rollcall"
 )
@@ -61,12 +59,13 @@ func FriendPlace(sort rollcall.FriendSort, f rollcall.FriendStatus) string {
 	return string(binary.BigEndian.AppendUint64(nil, friendTime(sort, &f))) + f.User
 }
 
-// CompareFriends compares two friends by their places, without making those.
-func CompareFriends(sort rollcall.FriendSort, a, b *rollcall.FriendStatus) int {
-	if c := cmp.Compare(friendTime(sort, a), friendTime(sort, b)); c != 0 {
-		return c
+// DecodeFriendPlace reads what FriendPlace returned: what the place begins with, and the
+// user.
+func DecodeFriendPlace(s string) (time uint64, user string) {
+	if len(s) < 8 {
+		return 0, ""
 	}
-	return strings.Compare(a.User, b.User)
+	return binary.BigEndian.Uint64([]byte(s)), s[8:]
 }
 
 // friendTime is what a friend's place begins with.

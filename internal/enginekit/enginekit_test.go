@@ -47,6 +47,7 @@ func TestAnAudienceShowsAnEventToItsViewersAlone(t *testing.T) {
 func FuzzCursors(f *testing.F) {
 	f.Add(SeenCursor{Began: 1, After: SessionSeen{At: math.MaxInt64}}.Encode())
 	f.Add(activePlace{part: 3, number: 70_000}.encode())
+	f.Add(FriendPlace(rollcall.FriendsByLastSeen, rollcall.FriendStatus{User: "alice"}))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, s string) {
 		if c := DecodeSeenCursor(s); c != (SeenCursor{}) {
@@ -54,6 +55,10 @@ func FuzzCursors(f *testing.F) {
 		}
 		if p := decodeActivePlace(s); p != (activePlace{}) {
 			require.Equal(t, s, p.encode())
+		}
+		if at, user := DecodeFriendPlace(s); at != 0 || user != "" {
+			friend := rollcall.FriendStatus{User: user, Since: TimeOf(int64(at))}
+			require.Equal(t, s, FriendPlace(rollcall.FriendsBySince, friend))
 		}
 	})
 }
