@@ -21,7 +21,7 @@ type archiveCmd struct {
 	Restore archiveRestoreCmd `cmd:"" help:"Read days that left back into the engine."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (archiveCmd) Help() string {
 	return `A server does runs by itself, as archive.schedule says. "run" works on the data
 directory; while a server has it open, it asks that server, found as by the key
@@ -266,7 +266,7 @@ type archiveRestoreCmd struct {
 	JSON bool   `help:"As JSON."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (archiveRestoreCmd) Help() string {
 	return `Reads the days back, counts them, and leaves them in the archive as well. Raise
 archive.keep_hot before, or they leave again with the next run. With the

@@ -16,7 +16,7 @@ type auditCmd struct {
 	Verify auditVerifyCmd `cmd:"" help:"Read the whole trail and check that nothing in it was changed."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (auditCmd) Help() string {
 	return `The trail has an entry for keys, bans, kicks of many, erasures, webhooks and the
 like. Each entry holds the hash of the one before. Users stand in it as
@@ -85,7 +85,7 @@ type auditVerifyCmd struct {
 	JSON bool `help:"As JSON."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (auditVerifyCmd) Help() string {
 	return `Prints number and hash of the newest entry. Keep them elsewhere: whoever can
 write to the store could cut off the newest entries, and only these tell. The exit

@@ -34,7 +34,7 @@ type benchCmd struct {
 	target
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (benchCmd) Help() string {
 	return `Makes users called rollcall-bench-0 and so on, sends operations for a time, and
 reports how many were done and how long they took. With --rate, latency runs

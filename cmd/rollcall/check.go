@@ -17,7 +17,7 @@ type checkCmd struct {
 	JSON   bool `help:"As JSON."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (checkCmd) Help() string {
 	return `Reads every record of the data directory, changes nothing, and exits with 1 if
 anything is wrong. The server must be stopped.

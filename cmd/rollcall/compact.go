@@ -10,7 +10,7 @@ import (
 
 type compactCmd struct{ settings }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (compactCmd) Help() string {
 	return `Rewrites the store without what was deleted, and the archive if it is a file.
 The server must be stopped.`

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/rollcall/rollcall/internal/cli"
 )
 
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (completionCmd) Help() string {
 	return `Writes what a shell needs to complete rollcall's verbs, flags and contexts:
   bash   source <(rollcall completion bash)            in ~/.bashrc
@@ -62,24 +62,21 @@ func (c *completionCmd) Run(a *app) error {
 
 // completeCmd is what the scripts call.
 type completeCmd struct {
-	Words []string `arg:"" optional:"" passthrough:""`
+	Words []string `arg:"" optional:""`
 }
 
 // Run writes the words that the last one may become. It says nothing about faults:
 // whoever presses the tab key wants no message.
 func (c *completeCmd) Run(a *app) error {
-	parser, err := kong.New(&commands{}, kong.Name("rollcall"))
+	program, err := commandLine(new(commands))
 	if err != nil {
 		return err
 	}
 	words := c.Words
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
-	}
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	for _, w := range complete(parser.Model.Node, words, contextNames) {
+	for _, w := range complete(program, words, contextNames) {
 		fmt.Fprintf(a.stdout, "%s\t%s\n", w.text, w.about)
 	}
 	return nil
@@ -102,20 +99,20 @@ func contextNames() []word {
 }
 
 // complete returns what the last word may become, after those before it.
-func complete(node *kong.Node, words []string, contexts func() []word) []word {
+func complete(node *cli.Command, words []string, contexts func() []word) []word {
 	last := words[len(words)-1]
-	var value *kong.Flag // that the next word is the value of
+	var value *cli.Value // that the next word is the value of
 	places := 0          // positional words so far
 	for _, w := range words[:len(words)-1] {
 		switch {
 		case value != nil:
 			value = nil
 		case strings.HasPrefix(w, "-"):
-			if f := flagOf(node, w); f != nil && !f.IsBool() && !strings.Contains(w, "=") {
+			if f := node.Flag(w); f != nil && !f.Bool() {
 				value = f
 			}
 		default:
-			if child := childOf(node, w); child != nil {
+			if child := node.Command(w); child != nil {
 				node, places = child, 0
 			} else {
 				places++
@@ -125,10 +122,10 @@ func complete(node *kong.Node, words []string, contexts func() []word) []word {
 	var out []word
 	switch name, _, assigned := strings.Cut(last, "="); {
 	case value != nil:
-		out = valuesOf(value.Value, "", contexts)
+		out = valuesOf(value, "", contexts)
 	case assigned && strings.HasPrefix(last, "-"):
-		if f := flagOf(node, name); f != nil {
-			out = valuesOf(f.Value, name+"=", contexts)
+		if f := node.Flag(name); f != nil {
+			out = valuesOf(f, name+"=", contexts)
 		}
 	case strings.HasPrefix(last, "-"):
 		out = flagsOf(node)
@@ -139,25 +136,25 @@ func complete(node *kong.Node, words []string, contexts func() []word) []word {
 }
 
 // placeOfWord returns the verbs below a node, or what its next argument may be.
-func placeOfWord(node *kong.Node, places int, contexts func() []word) []word {
+func placeOfWord(node *cli.Command, places int, contexts func() []word) []word {
 	var out []word
-	for _, child := range node.Children {
+	for _, child := range node.Commands {
 		if !child.Hidden {
-			out = append(out, word{child.Name, firstLine(child.Help)})
+			out = append(out, word{child.Name, child.Help})
 		}
 	}
 	switch {
-	case len(out) > 0 || places >= len(node.Positional):
+	case len(out) > 0 || places >= len(node.Args):
 		return out
 	case node.Parent != nil && node.Parent.Name == "context" && node.Name != "add":
 		return contexts()
 	}
-	return valuesOf(node.Positional[places], "", contexts)
+	return valuesOf(node.Args[places], "", contexts)
 }
 
 // valuesOf returns the values that a flag or an argument may have, if they can be
 // told.
-func valuesOf(v *kong.Value, before string, contexts func() []word) []word {
+func valuesOf(v *cli.Value, before string, contexts func() []word) []word {
 	var out []word
 	if v.Name == "context" {
 		for _, c := range contexts() {
@@ -165,48 +162,17 @@ func valuesOf(v *kong.Value, before string, contexts func() []word) []word {
 		}
 		return out
 	}
-	if v.Enum == "" {
-		return nil
-	}
-	for _, text := range v.EnumSlice() {
+	for _, text := range v.Enum {
 		out = append(out, word{before + text, ""})
 	}
 	return out
 }
 
-func flagsOf(node *kong.Node) []word {
+func flagsOf(node *cli.Command) []word {
 	var out []word
-	for _, group := range node.AllFlags(true) {
-		for _, f := range group {
-			out = append(out, word{"--" + f.Name, firstLine(f.Help)})
-		}
+	for _, f := range node.Flags() {
+		out = append(out, word{"--" + f.Name, f.Help})
 	}
 	slices.SortFunc(out, func(a, b word) int { return strings.Compare(a.text, b.text) })
 	return out
-}
-
-func flagOf(node *kong.Node, w string) *kong.Flag {
-	name, _, _ := strings.Cut(w, "=")
-	for _, group := range node.AllFlags(false) {
-		for _, f := range group {
-			if "--"+f.Name == name || (f.Short != 0 && "-"+string(f.Short) == name) {
-				return f
-			}
-		}
-	}
-	return nil
-}
-
-func childOf(node *kong.Node, name string) *kong.Node {
-	for _, child := range node.Children {
-		if child.Name == name {
-			return child
-		}
-	}
-	return nil
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -14,11 +14,11 @@ type consoleCmd struct {
 
 type consoleLinkCmd struct {
 	target
-	Role string `enum:",reader,writer,admin" default:"" help:"What who signs in may do: reader, writer or admin (default: what the key may)."`
+	Role string `enum:"reader,writer,admin" help:"What who signs in may do: reader, writer or admin (default: what the key may)."`
 	JSON bool   `help:"As JSON."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (consoleLinkCmd) Help() string {
 	return `The link works once, for 15 minutes. Whoever opens it is signed in until they
 sign out, for 12 hours at most, or 30 minutes without use. It depends on the API

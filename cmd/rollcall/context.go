@@ -23,7 +23,7 @@ type contextCmd struct {
 	Remove contextRemoveCmd `cmd:"" help:"Forget a context and its key."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (contextCmd) Help() string {
 	return `A context is a server with a name, and the API key to ask it with. The verbs
 that ask a server take --context; without it they ask the context in use, or

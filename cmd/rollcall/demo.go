@@ -25,7 +25,7 @@ type demoCmd struct {
 	NoBrowser bool   `name:"no-browser" help:"Do not open the console in a browser."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (demoCmd) Help() string {
 	return `Runs the server with users that are made up: months of login days, two weeks of
 history, and people who come, go and are shown out while you watch. Their busiest

@@ -23,7 +23,7 @@ type eventsCmd struct {
 	JSON   bool     `help:"As JSON, a line for each."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (eventsCmd) Help() string {
 	return `Shows what happened, oldest first, and with --follow what happens.
 

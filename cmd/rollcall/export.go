@@ -24,7 +24,7 @@ type exportCmd struct {
 	File       string `arg:"" help:"The file to write; - for standard output."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (exportCmd) Help() string {
 	return `Writes users, last-seen times, friends, days, sessions, bans, API keys and
 webhooks, as JSON Lines packed with zstd. "rollcall import store" takes it into

@@ -34,7 +34,7 @@ type importCSVCmd struct {
 	File     string `arg:"" help:"The file, plain or gzip; - for standard input."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (importCSVCmd) Help() string {
 	return `Takes in who was there when, in any order and of any age. A time is RFC 3339,
 unix seconds or milliseconds, or a date such as 2017-10-05; days are those of

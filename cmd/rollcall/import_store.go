@@ -27,7 +27,7 @@ type importStoreCmd struct {
 	File      string `arg:"" help:"The file; - for standard input."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (importStoreCmd) Help() string {
 	return `Takes in what "rollcall export" wrote, into an engine that knows none of its
 users. Session ids and tokens stay valid. Under another secret, cursors and

@@ -18,7 +18,7 @@ type keyCmd struct {
 	Revoke keyRevokeCmd `cmd:"" help:"Revoke a key."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (keyCmd) Help() string {
 	return `The key verbs work on the data directory. While a server has it open they ask
 that server, at --server or else the address of --listen, with --key, the key

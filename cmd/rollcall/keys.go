@@ -14,7 +14,7 @@ type keysCmd struct {
 	Revoke keysRevokeCmd `cmd:"" help:"Revoke an API key."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (keysCmd) Help() string {
 	return "These ask a server. \"rollcall key\" works on a data directory that no server\nhas open."
 }

@@ -34,7 +34,7 @@ type kickCmd struct {
 	JSON   bool   `help:"As JSON."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (kickCmd) Help() string {
 	return `Ends sessions at once: of a user, one by its id, or all that meet the
 conditions. What may concern more than one user, and a ban, is counted first

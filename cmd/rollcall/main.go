@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/cli"
 )
 
 // The exit statuses of every verb.
@@ -80,13 +80,17 @@ func main() {
 	}, os.Args[1:]))
 }
 
-// groups are the headings of the help.
-func groups() []kong.Group {
-	return []kong.Group{
-		{Key: "client", Title: "Commands that ask a server:"},
-		{Key: "server", Title: "Which server is asked (else the context in use, or this machine's):"},
-	}
+// commandLine returns the command line that fills c.
+func commandLine(c *commands) (*cli.Command, error) {
+	return cli.New("rollcall",
+		"Who is online, since when, from where, on which devices, which of my friends are, and who came on which days.", c,
+		cli.Group{Key: "client", Title: "Commands that ask a server:"},
+		cli.Group{Key: "server", Title: "Which server is asked (else the context in use, or this machine's):"},
+	)
 }
+
+// verb is a command that can be run.
+type verb interface{ Run(a *app) error }
 
 // errUsage marks an error that is the caller's: exit status 2.
 var errUsage = errors.New("usage")
@@ -101,29 +105,24 @@ func (e usageError) Unwrap() error { return e.error }
 // run runs one command line and returns the exit status.
 func run(a *app, args []string) int {
 	a.ctx = rollcall.WithActor(a.ctx, "command line")
-	var c commands
-	exited := -1
-	parser, err := kong.New(&c,
-		kong.Name("rollcall"),
-		kong.Description("Who is online, since when, from where, on which devices, which of my friends are, and who came on which days."),
-		kong.Writers(a.stdout, a.stderr),
-		kong.Exit(func(code int) { exited = code }),
-		kong.ExplicitGroups(groups()),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}),
-	)
+	program, err := commandLine(new(commands))
 	if err != nil {
 		fmt.Fprintln(a.stderr, "rollcall:", err)
 		return exitFailed
 	}
-	k, err := parser.Parse(args)
-	if exited >= 0 { // help was asked for
-		return exited
+	chosen, err := program.Parse(args)
+	if errors.Is(err, cli.ErrHelp) {
+		err = chosen.WriteHelp(a.stdout, min(widthOf(a.stdout), 80))
+		if err != nil {
+			return exitFailed
+		}
+		return exitOK
 	}
 	if err != nil {
 		fmt.Fprintf(a.stderr, "rollcall: %v\nSee \"rollcall --help\".\n", err)
 		return exitUsage
 	}
-	err = k.Run(a)
+	err = runVerb(a, chosen)
 	if err == nil {
 		return exitOK
 	}
@@ -135,6 +134,15 @@ func run(a *app, args []string) int {
 		return own.status
 	}
 	return exitFailed
+}
+
+// runVerb runs the verb that a command line names.
+func runVerb(a *app, chosen *cli.Command) error {
+	runs, ok := chosen.Target().(verb)
+	if !ok {
+		return fmt.Errorf("%s does nothing", chosen.Path())
+	}
+	return runs.Run(a)
 }
 
 // isTerminal reports whether w is a terminal.

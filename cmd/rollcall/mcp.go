@@ -22,7 +22,7 @@ type mcpCmd struct {
 	AllowKick bool `name:"allow-kick" help:"Also offer a tool that ends sessions of one user. It counts first, and asks."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (mcpCmd) Help() string {
 	return `Serves the Model Context Protocol on standard input and output, for a
 program that runs a language model. It starts this command by itself. All tools

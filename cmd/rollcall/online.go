@@ -19,7 +19,7 @@ type onlineCmd struct {
 	some
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (onlineCmd) Help() string {
 	return "Lists the users who are online, last seen first."
 }

@@ -23,7 +23,7 @@ type replayCmd struct {
 	File    string   `arg:"" help:"The log, plain or gzip; - for standard input."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (replayCmd) Help() string {
 	return `Runs a log through an embedded engine, in memory, on a clock of the log's own:
 what Rollcall would have seen. In an access log a visitor is an address and a

@@ -26,7 +26,7 @@ type serveCmd struct {
 	Pprof string `name:"pprof" placeholder:"127.0.0.1:6060" help:"Loopback address for profiles and traces (default: none)."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (serveCmd) Help() string {
 	return `Without any flag it serves on 127.0.0.1:8080 with the embedded engine in
 ./rollcall-data, and on the first run makes an admin key and says how to use it.

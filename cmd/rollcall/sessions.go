@@ -19,7 +19,7 @@ type conditions struct {
 	Device      string            `placeholder:"CLASS" help:"Of this class of device."`
 	IP          string            `name:"ip" placeholder:"ADDRESS" help:"From this address or network, such as 10.0.0.0/8."`
 	Name        string            `placeholder:"PREFIX" help:"Whose name begins so."`
-	Attr        map[string]string `placeholder:"KEY=VALUE" help:"With this attribute." mapsep:"none"`
+	Attr        map[string]string `placeholder:"KEY=VALUE" help:"With this attribute."`
 	LoginAfter  string            `placeholder:"TIME" help:"Logged in then or after: 2h for two hours ago, or 2026-02-03T04:05:06Z."`
 	LoginBefore string            `placeholder:"TIME" help:"Logged in before then."`
 	SeenWithin  string            `placeholder:"5m" help:"Seen at most so long ago."`
@@ -80,7 +80,7 @@ type sessionsCmd struct {
 	some
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (sessionsCmd) Help() string {
 	return "Lists the live sessions that meet all conditions, or shows one, also if it\nended within the last 24 hours."
 }

@@ -21,7 +21,7 @@ type timelineCmd struct {
 	JSON  bool     `help:"As JSON, a line for each."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (timelineCmd) Help() string {
 	return `Shows logins, ends of sessions with cause, reason and actor, coming online and
 going offline, and bans, as far back as the server keeps events. The first line

@@ -22,7 +22,7 @@ type topCmd struct {
 	JSON bool `help:"Write the figures once, as JSON."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (topCmd) Help() string {
 	return `Shows live who is online, logins and ends, the newest sessions, and how many
 there are by app and device. q quits. Ends are those since top began, up to a

@@ -23,7 +23,7 @@ type webhooksCmd struct {
 	Deliveries webhooksDeliveriesCmd `cmd:"" help:"List the latest attempts to deliver."`
 }
 
-// Help implements kong's HelpProvider.
+// Help is the verb's own part of its help.
 func (webhooksCmd) Help() string {
 	return `A webhook is an address that events are posted to, signed as Standard Webhooks
 describes it. Messages come at least once, those of a user in order. Private
