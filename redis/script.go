@@ -191,29 +191,46 @@ func readScripts() (*scripts, error) {
 			return nil, fmt.Errorf("redis: %w", err)
 		}
 		into.name = name
-		for _, part := range needs(string(text)) {
-			lib, err := sources.ReadFile("lua/lib/" + part + ".lua")
-			if err != nil {
-				return nil, fmt.Errorf("redis: %s.lua: %w", name, err)
-			}
-			into.emits = into.emits || part == "event"
-			into.text += string(lib)
+		if err := into.assemble(string(text)); err != nil {
+			return nil, err
 		}
-		into.text += string(text)
 		sum := sha1.Sum([]byte(into.text)) //nolint:gosec // see the import
 		into.sha = hex.EncodeToString(sum[:])
 		s.all = append(s.all, into)
 	}
-	s.sessionLookup.emits = false // it needs to know who is invisible
 	s.classify()
 	return s, nil
 }
 
-// needs returns the parts that go before a script, by its first line.
-func needs(text string) []string {
-	first, _, _ := strings.Cut(text, "\n")
-	parts, _ := strings.CutPrefix(first, "-- needs: ")
-	if parts == first {
+// assemble puts a script together: each line "-- needs: part part" is followed by those parts
+// that do not stand there yet. The first line has what every run needs; one within a branch
+// what that branch needs besides, so that the others do not pay for functions that they never
+// call.
+func (s *script) assemble(text string) error {
+	var out strings.Builder
+	has := make(map[string]bool)
+	for line := range strings.Lines(text) {
+		out.WriteString(line)
+		for _, part := range needs(line) {
+			if has[part] {
+				continue
+			}
+			has[part] = true
+			lib, err := sources.ReadFile("lua/lib/" + part + ".lua")
+			if err != nil {
+				return fmt.Errorf("redis: %s.lua: %w", s.name, err)
+			}
+			out.Write(lib)
+		}
+	}
+	s.text, s.emits = out.String(), has["event"]
+	return nil
+}
+
+// needs returns the parts that a line asks for.
+func needs(line string) []string {
+	parts, found := strings.CutPrefix(strings.TrimSpace(line), "-- needs: ")
+	if !found {
 		return nil
 	}
 	return strings.Fields(parts)

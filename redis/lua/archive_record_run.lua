@@ -1,4 +1,4 @@
--- needs: env event
+-- needs: env invisible event
 -- Appends the event of a run of the archive that has ended.
 --
 -- returns  1

@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env bytes due session_hidden
 -- Reads a part of the sessions by last sign of life, newest first, and counts all,
 -- once those that are due have been ended.
 --
@@ -12,7 +12,10 @@ local most = tonumber(ARGV[4]) -- sessions to look at
 local public = ARGV[5] == '1' -- leaves sessions of invisible users out
 local dueBudget = tonumber(ARGV[6]) -- due sessions to end
 
-if dueBudget > 0 and drainAll(dueBudget) >= dueBudget then return done({1, 0, 0, '', ''}) end
+if dueBudget > 0 and mustDrain() then
+  -- needs: invisible event presence session_large session_read session session_due session_visibility session_cutoff
+  if drainAll(dueBudget) >= dueBudget then return done({1, 0, 0, '', ''}) end
+end
 local count = call('ZCARD', key('login'))
 if public then count = count - call('ZCARD', key('invisible:login')) end
 if from == '' then from = num(at) end

@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility session_cutoff session_hidden
 -- Finds sessions that meet several indexed conditions, once those that are due have
 -- been ended.
 --

@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env bytes due session_hidden
 -- Reads a part of the sessions in login order, and counts all, once those that are
 -- due have been ended.
 --
@@ -14,7 +14,10 @@ local most = tonumber(ARGV[8]) -- sessions to look at
 local public = ARGV[9] == '1' -- leaves sessions of invisible users out
 local dueBudget = tonumber(ARGV[10]) -- due sessions to end; 0 leaves them
 
-if dueBudget > 0 and drainAll(dueBudget) >= dueBudget then return done({1, 0, '', ''}) end
+if dueBudget > 0 and mustDrain() then
+  -- needs: invisible event presence session_large session_read session session_due session_visibility session_cutoff
+  if drainAll(dueBudget) >= dueBudget then return done({1, 0, '', ''}) end
+end
 local order = key(orderName)
 
 -- first is the rank at which the range begins, rank the one at which this part does.

@@ -1,4 +1,4 @@
--- needs: env bytes event presence
+-- needs: env bytes invisible event presence
 -- Records a sign of life of users.
 --
 -- returns  1

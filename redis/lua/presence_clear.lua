@@ -1,4 +1,4 @@
--- needs: env bytes event presence
+-- needs: env bytes invisible event presence
 -- Forgets users who were last seen before a second.
 --
 -- returns  how many were forgotten; fewer than asked for when none is left

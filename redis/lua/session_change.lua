@@ -1,4 +1,4 @@
--- needs: env event session_large session session_due
+-- needs: env invisible event session_large session_read session due session_due
 -- Replaces the record of a live session, if it is still the one expected.
 --
 -- returns  {'live', id, record, seen, expires}, {'ended', id, end} or {'unknown'}; or

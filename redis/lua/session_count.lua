@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility session_cutoff
 -- Counts the live sessions of users.
 --
 -- returns  for each, in order: how many; nothing if more sessions are due than one

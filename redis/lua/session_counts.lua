@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env due
 -- Counts the live sessions that have some values of a field, once those that are due have
 -- been ended.
 --
@@ -13,7 +13,10 @@ local public = ARGV[4] == '1' -- leaves sessions of invisible users out
 local dueBudget = tonumber(ARGV[5]) -- due sessions to end; 0 leaves them
 local values = argumentsFrom(6) -- to be counted, if none are to be named
 
-if dueBudget > 0 and drainAll(dueBudget) >= dueBudget then return done({}) end
+if dueBudget > 0 and mustDrain() then
+  -- needs: bytes invisible event presence session_large session_read session session_due session_visibility session_cutoff
+  if drainAll(dueBudget) >= dueBudget then return done({}) end
+end
 local named, more = key('counts:' .. field), 0
 if most > 0 then
   values = call('ZRANGE', named, 0, most - 1, 'REV')

@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility session_cutoff
 -- Writes a part of the ends that have been noted as cutoffs.
 --
 -- returns  {how many users are left, how many sessions ended, ids of the first of

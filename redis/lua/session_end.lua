@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility session_cutoff
 -- Ends sessions of a partition in one step, and sets bans. Past a number of sessions
 -- it notes the ends as cutoffs: see session_cutoff.lua.
 --

@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility session_cutoff
 -- Ends a part of the sessions that are past their deadline.
 --
 -- returns  1 if there may be more, else 0

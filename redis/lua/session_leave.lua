@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due
+-- needs: env bytes invisible event presence session_large session_read session due session_due
 -- Makes the user of a live session gone, unless another of their sessions was heard
 -- within the window.
 --

@@ -1,4 +1,4 @@
--- needs: env event session_large session
+-- needs: env invisible session_read
 -- Finds sessions, live or ended. It is no sign of life, and changes nothing.
 --
 -- returns  for each, in order: {'live', id, record, seen, expires}; {'overdue', id,

@@ -1,4 +1,4 @@
--- needs: env bytes event session_large session session_due
+-- needs: env bytes invisible event session_large session_read session due session_due
 -- Lists some of a user's sessions.
 --
 -- returns  {instant and id to go on behind, '' and '' at the end; sessions as in

@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due days_index days policy
+-- needs: env bytes invisible event presence session_large session_read session due session_due days_index days policy
 -- Starts a session. It refuses a user who is banned, replaces the session of the same
 -- device, keeps the policy's limits, and stores the session with its indexes, its
 -- beat, its mark and its events.

@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due policy
+-- needs: env bytes invisible event presence session_large session_read session due session_due policy
 -- Moves the last sign of life of sessions, by the policy that applies now.
 --
 -- returns  for each, in order: {'live', id, record, seen, expires}, {'ended', id,

@@ -1,4 +1,4 @@
--- needs: env event session_large session days_index days kind
+-- needs: env invisible event session_large session_read session days_index days kind
 -- Enters what another engine knew of users of whom nothing is known here: several
 -- small snapshots, each whole, or a part of a large one.
 --

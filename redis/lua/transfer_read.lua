@@ -1,4 +1,4 @@
--- needs: env event session_large session session_due days_index days
+-- needs: env invisible event session_large session_read session due session_due days_index days
 -- Reads all that is known of users, at one instant.
 --
 -- returns  {the field banchange, {kind, name, invisible, frozen, last seen, number, 1

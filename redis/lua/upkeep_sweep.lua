@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff days_index days days_release
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility session_cutoff days_index days days_release
 -- Does a bounded step of upkeep, for the one server that holds the partition's lease:
 -- ends sessions past their deadline, announces who fell silent or logged out, and
 -- forgets bans that ended, and events and visits past what is kept. It looks only at

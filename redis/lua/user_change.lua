@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility kind
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility kind
 -- Changes the record of a user.
 --
 -- returns  {kind, name, invisible, 1 if sessions of the user have to follow}, the

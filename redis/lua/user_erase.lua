@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due session_visibility session_cutoff days_index days days_release kind user_erasure
+-- needs: env bytes invisible event presence session_large session_read session due session_due session_visibility session_cutoff days_index days days_release kind user_erasure
 -- Erases what a partition holds about one of its users, but for friends and the events
 -- of the past: step 2 of an erasure, see user_erase.go.
 --

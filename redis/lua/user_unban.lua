@@ -1,4 +1,4 @@
--- needs: env bytes event presence session_large session session_due
+-- needs: env bytes invisible event presence session_large session_read session due session_due
 -- Lifts a ban.
 --
 -- returns  1, or 0 if there was none in force

@@ -1,4 +1,4 @@
--- needs: env bytes event session_large session session_visibility
+-- needs: env bytes invisible event session_large session_read session session_visibility
 -- Updates the sessions of a user who turned invisible, or visible again.
 --
 -- returns  1 if some are left, else 0

@@ -103,14 +103,18 @@ end
 -- before the next one begins decides about nobody who is still alive.
 local outages = {}
 
-do -- a script has room for 200 local names
-  local maxGap, keptOutages = 5000, 16
-  if state[3] then
-    for i = 1, #state[3], 16 do
-      local from, till = struct.unpack('>I8I8', state[3], i)
-      outages[#outages + 1] = {from, till}
-    end
+if state[3] then
+  for i = 1, #state[3], 16 do
+    local from, till = struct.unpack('>I8I8', state[3], i)
+    outages[#outages + 1] = {from, till}
   end
+end
+
+-- A clock that is too far ahead is set back first. Then the gap since the last sign of life
+-- counts as an outage.
+local maxGap = 5000
+if clock > at or (stamp and now - math.max(stamp, math.min(lastHeard, now)) > maxGap) then
+  local keptOutages = 16
 
   -- trySet sets fields of the state at once. Redis may refuse writes just now: then
   -- this script alone knows the outage, and the first script that can write finds
@@ -153,7 +157,6 @@ do -- a script has room for 200 local names
     clock = at
   end
 
-  -- A clock that was too far ahead first, then the gap since the last sign of life.
   if clock > at then repairClock() end
   if stamp then
     local last = math.max(stamp, math.min(lastHeard, now))

@@ -1,34 +1,11 @@
--- Events of the streams log and pres, one for each family, and who is invisible. Gives
--- emit, streamOf, invisible, anyHidden, makeInvisible and makeVisible.
+-- Events of the streams log and pres, one for each family. Needs invisible.lua. Gives emit
+-- and streamOf.
 
 -- As enginekit names them.
 local SESSION_STARTED, SESSION_ENDED, USER_ONLINE, USER_OFFLINE = 0, 1, 2, 3
 local USER_BANNED, USER_UNBANNED, USER_ERASED = 4, 5, 6
 local ARCHIVE_COMPLETED, ARCHIVE_FAILED = 7, 8
 local FOR_ALL, FOR_ADMIN, FOR_PUBLIC = 0, 1, 2
-
--- Invisible users stand in hidden with the score that they have in seen, 0 for
--- none.
-local someHidden
-
-local function anyHidden()
-  if someHidden == nil then someHidden = call('EXISTS', key('hidden')) == 1 end
-  return someHidden
-end
-
-local function invisible(user)
-  return anyHidden() and call('ZSCORE', key('hidden'), user) ~= false
-end
-
-local function makeInvisible(user)
-  call('ZADD', key('hidden'), call('ZSCORE', key('seen'), user) or 0, user)
-  someHidden = true
-end
-
-local function makeVisible(user)
-  call('ZREM', key('hidden'), user)
-  someHidden = nil
-end
 
 -- countFlow counts a login or an end that the public is told of: in the places of a
 -- sample, of which the second is that of beats.

@@ -1,6 +1,6 @@
 -- Cutoffs: ends of more sessions than one script may write. Needs presence.lua,
 -- session.lua and session_visibility.lua. Gives cutOff, writeCutoff, drainCutoffs, tally
--- and drainAll; session.lua gives readCutoff, cutoffOf and endBy.
+-- and drainAll; session_read.lua gives readCutoff, cutoffOf and endBy.
 --
 -- The problem: an end of all sessions of one user is atomic, a user may have any number
 -- of sessions, and no script may take long.

@@ -1,5 +1,5 @@
--- Sessions that are past their deadline: whoever meets one writes its end. Needs
--- session.lua.
+-- Sessions that are past their deadline: whoever meets one writes its end. Needs due.lua
+-- and session.lua.
 --
 -- Gives, of one session: endIfOverdue. Of a user: sessionsOf, hasSession, endDueOf and
 -- endDueOfLarge. Of the partition: endDueSessions.
@@ -42,18 +42,6 @@ local endDueOf
 
 do
   local budget = mostLooked -- sessions that one script looks at for that
-
-  -- anyDue reports whether any session of the partition is past its deadline.
-  local function anyDue()
-    if call('ZCOUNT', key('ends'), '-inf', at) > 0 then return true end
-    local line = effectiveNow(at)
-    for _, idle in ipairs(call('SMEMBERS', key('idles'))) do
-      local name, upTo = key('idle:' .. idle), line
-      if idle == 'postponed' or idle == 'other' then name = key('deadline:' .. idle) else upTo = line - idle end
-      if call('ZCOUNT', name, '-inf', upTo) > 0 then return true end
-    end
-    return false
-  end
 
   function endDueOf(user)
     local n = call('ZCARD', key('u:' .. user))
