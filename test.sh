@@ -83,8 +83,12 @@ everything=(./redis ./e2e ./archive ./local ./e2e/torture ./...)
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
 # tests beside which others run. What it watches does not run without it as well.
-meeting=(./loadgen ./webhook ./internal/journal ./internal/faultproxy ./internal/coldcache ./internal/fanout ./middleware ./udpbeat .)
+meeting=(./loadgen ./internal/journal ./internal/faultproxy ./internal/coldcache ./internal/fanout ./middleware ./udpbeat .)
 starting=(./httpapi ./local ./redis ./archive ./history ./transfer ./internal/directory)
+
+# The tests of these start their goroutines by what they test: it watches all but the
+# sequential ones.
+leaping=(./webhook)
 
 # sequential are the tests of those packages that it does not watch.
 sequential=(
@@ -102,6 +106,12 @@ sequential=(
     # What servers and files that fail leave, also asked by one caller.
     TestTLS TestFailover TestAKilled TestAServerKilled TestWithTheServerDown TestALazyArchive
     TestTransfer
+    # Hours and days of a webhook with thousands of messages, by a clock that leaps, one step
+    # after the other. Rooms that are full, receivers that are away and servers that die are
+    # watched too, with fewer messages.
+    TestNothingIsGivenUpWhileAReceiverThatIsFullIsAway TestWhenTheParkedSetIsFull
+    TestAReplayDeliversWhatIsKept TestFiveDaysOfNothing TestUsersWhoFillTheRoomTogether
+    TestAReceiverThatIsDownForEightyHours
     # What Redis spends, one command at a time; and what is no test.
     TestNoScriptTakesLong TestMain
 )
@@ -145,6 +155,9 @@ watched() {
         for package in "${starting[@]}"; do
             goroutines "$package" || exit
         done
+        for package in "${leaping[@]}"; do
+            tests "$package" || exit
+        done
         printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
     ) || return
     grep -E '^Test' <<<"$names" | sort -u | grep -vE -- "$(joined "${sequential[@]}")"
@@ -153,6 +166,7 @@ watched() {
 # watchedCases are cases of other tests that it watches.
 watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|TestWritesResumeWhenTheDiskIsWellAgain$/^journal'
 
+# The steps of .ci/run vet all that is built, by more rules than go test has.
 # What the race detector leaves out is SQLite, a program in C that became Go and whose
 # memory is not Go's: watched, it takes minutes to compile. pebblegozstd has Pebble compress
 # with Go, as it does in what is released: with C it takes a C compiler as long.
@@ -249,13 +263,13 @@ whole() {
     done <<<"$packages"
     raced "^($names)\$|$watchedCases" "$@" &
     local second=$!
-    CGO_ENABLED=0 go test -p 2 "${beside[@]}" -timeout "$limit" -skip "^($names)\$|$watchedCases" "${plain[@]}" "$@" || status=$?
+    CGO_ENABLED=0 go test -vet=off -p 2 "${beside[@]}" -timeout "$limit" -skip "^($names)\$|$watchedCases" "${plain[@]}" "$@" || status=$?
     wait "$second" || status=$?
     return "$status"
 }
 
 # raced runs the chosen tests of some packages, and all of those that are watched as a
-# whole. They are vetted without the race detector. What they print is shown at their end.
+# whole. What they print is shown at their end.
 raced() {
     local pattern=$1 names printed status=0
     shift
