@@ -72,7 +72,7 @@ func TestMergeIsWhatItsModelSays(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		db := open(t, fresh())
 		l := lease(t, db)
-		testbudget.Check(t, testbudget.Budget{Least: 10, Most: 100, Time: time.Second}, func(rt *rapid.T) {
+		testbudget.Check(t, testbudget.Budget{Least: 10, Most: 100, Time: 400 * time.Millisecond}, func(rt *rapid.T) {
 			_, err := db.sql.ExecContext(t.Context(), "DELETE FROM rollcall_login_days")
 			require.NoError(rt, err)
 			expected := model{}
@@ -243,7 +243,7 @@ func TestErasingDuringMergesBringsNothingBack(t *testing.T) {
 		db := open(t, fresh())
 		l := lease(t, db)
 		var merged, erased int
-		for range testbudget.Rounds(t, testbudget.Budget{Least: 10, Most: 40}) {
+		for range testbudget.Rounds(t, testbudget.Budget{Least: 10, Most: 40, Time: 400 * time.Millisecond}) {
 			require.NoError(t, l.Merge(t.Context(), []Change{{Row: Row{"u", "user", 202601, 0b01}}}))
 			var both sync.WaitGroup
 			both.Go(func() {

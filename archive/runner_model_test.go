@@ -20,7 +20,7 @@ import (
 func TestHotAndArchiveTogetherAreTheTruth(t *testing.T) {
 	onEach(t, func(t *testing.T, fresh func() string) {
 		w := newWorld(t, open(t, fresh()))
-		testbudget.Check(t, testbudget.Budget{Least: 10, Most: 60, Time: 2 * time.Second}, func(rt *rapid.T) {
+		testbudget.Check(t, testbudget.Budget{Least: 10, Most: 60, Time: 700 * time.Millisecond}, func(rt *rapid.T) {
 			w.clear()
 			a := acts{w, rt}
 			for range rapid.IntRange(2, 12).Draw(rt, "acts") {

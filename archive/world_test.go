@@ -265,7 +265,7 @@ func stepsOf(t *testing.T, f func(step func(name string))) iter.Seq[int] {
 	rng.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	order := slices.Concat(first, others)
 	return func(yield func(int) bool) {
-		for i := range testbudget.Rounds(t, testbudget.Budget{Least: len(first), Most: len(order), Time: time.Second}) {
+		for i := range testbudget.Rounds(t, testbudget.Budget{Least: len(first), Most: len(order), Time: 300 * time.Millisecond}) {
 			if i >= len(order) || !yield(order[i]) {
 				return
 			}

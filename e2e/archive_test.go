@@ -99,7 +99,7 @@ func (f *fleet) archiveAtOnce() (out archiveRuns) {
 			Error         string
 		}
 	}
-	again := time.NewTicker(10 * time.Millisecond)
+	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for running := true; running; <-again.C {
 		list.Items = nil

@@ -57,7 +57,7 @@ func (a *attack) junk(stop *atomic.Bool) {
 // medians returns how long a verify and a touch of a session take.
 func (s *server) medians(token string) (verify, touch time.Duration) {
 	s.t.Helper()
-	const rounds = 60
+	const rounds = 30
 	var took [2][]time.Duration
 	for range rounds {
 		for i, r := range []request{{method: "GET", path: "/v1/verify", token: token}, {method: "POST", path: "/v1/touch", token: token}} {

@@ -12,13 +12,18 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/faultproxy"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // TestConsole drives the pages of the console as an operator does, in one browser. What
 // the pages ask the engine is asked of both engines, of the rest there is one server.
 func TestConsole(t *testing.T) {
 	binary, b := buildBinary(t), newBrowser(t, true)
-	t.Run("embedded", func(t *testing.T) { driveConsole(t, b, binary, fillConsoleStore(t, embedded(), 100_000)) })
+	sessions := 20_000
+	if testbudget.Long() {
+		sessions = 100_000
+	}
+	t.Run("embedded", func(t *testing.T) { driveConsole(t, b, binary, fillConsoleStore(t, embedded(), sessions)) })
 	t.Run("redis", func(t *testing.T) { driveConsole(t, b, binary, fillConsoleStore(t, sharedRedis(t), 3000)) })
 	s := start(t, binary, t.TempDir(), "--timezone", consoleZone, "--trusted-proxies", "127.0.0.1", "--console-header", "X-Forwarded-User", "--console-header-role", "writer", "--log-level", "error")
 	for _, c := range []struct {

@@ -199,7 +199,7 @@ func TestKillNine(t *testing.T) {
 	rounds := 0
 	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 8, Most: 50, Time: 3 * time.Second}) {
 		rounds++
-		stormUntilKilled(s, team, 100*time.Millisecond+time.Duration(moments.Int64N(int64(500*time.Millisecond))))
+		stormUntilKilled(s, team, 50*time.Millisecond+time.Duration(moments.Int64N(int64(250*time.Millisecond))))
 		requireSound(t, binary, dir)
 		s = start(t, binary, dir)
 		for _, w := range team {

@@ -123,7 +123,7 @@ func (f *fleet) requireLeft(user string, left int, answers []loginAnswer) {
 // endAcross ends a session through one server, in one way after the other, and
 // asks the others at once.
 func endAcross(f *fleet) {
-	for round := range testbudget.Rounds(f.t, testbudget.Budget{Least: 60, Most: 240, Time: time.Second}) {
+	for round := range testbudget.Rounds(f.t, testbudget.Budget{Least: 60, Most: 240, Time: 300 * time.Millisecond}) {
 		one, two, three := f.servers[round%3], f.servers[(round+1)%3], f.servers[(round+2)%3]
 		user := fmt.Sprint("user-", round%40)
 		status, in, err := one.login(map[string]any{"user": user, "device": "web"})
@@ -171,7 +171,7 @@ func endAcross(f *fleet) {
 // endAgainstTouches kicks while every server is touching: what was kicked is
 // never live again, for nobody.
 func endAgainstTouches(f *fleet) {
-	for round := range testbudget.Rounds(f.t, testbudget.Budget{Least: 30, Most: 300, Time: time.Second}) {
+	for round := range testbudget.Rounds(f.t, testbudget.Budget{Least: 30, Most: 300, Time: 300 * time.Millisecond}) {
 		_, in, err := f.servers[round%3].login(map[string]any{"user": fmt.Sprint("user-", round)})
 		require.NoError(f.t, err)
 		kicked := make(chan struct{})

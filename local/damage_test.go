@@ -151,7 +151,7 @@ func TestADamagedByteIsRefusedOrChangesNoAnswer(t *testing.T) {
 				names = append(names, name)
 			}
 			refused := 0
-			for range testbudget.Rounds(t, testbudget.Budget{Least: 60, Time: time.Second}) {
+			for range testbudget.Rounds(t, testbudget.Budget{Least: 60, Time: 300 * time.Millisecond}) {
 				name := names[rng.IntN(len(names))]
 				b := s.files[name]
 				if len(b) == 0 {

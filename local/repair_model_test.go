@@ -152,7 +152,7 @@ func TestRandomDamageIsRepairedAndNoAnswerIsWrong(t *testing.T) {
 			}
 			slices.Sort(names)
 			repaired := 0
-			for round := range testbudget.Rounds(t, testbudget.Budget{Least: 15, Time: time.Second}) {
+			for round := range testbudget.Rounds(t, testbudget.Budget{Least: 15, Time: 300 * time.Millisecond}) {
 				s := *sound
 				s.t, s.fs = t, sound.copied()
 				var did []string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/enginetest"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // newCheckedStore makes a store in which check must find no fault in the end.
@@ -104,7 +105,10 @@ func openTransfer(t *testing.T, now time.Time) *opened {
 func TestMovingAmidLife(t *testing.T) {
 	now := time.Date(2026, time.March, 4, 12, 0, 0, 0, time.UTC)
 	from, to := openTransfer(t, now), openTransfer(t, now)
-	const users = 3000
+	users := 1000
+	if testbudget.Long() {
+		users = 3000
+	}
 	name := func(i int) string { return fmt.Sprintf("u%d", i) }
 	for i := range users {
 		_, err := from.Login(t.Context(), rollcall.Login{User: name(i)})

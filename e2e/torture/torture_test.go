@@ -12,7 +12,7 @@ import (
 )
 
 // within is how long each engine has. The checks of a change give it a minute.
-var within = flag.Duration("torture", 5*time.Second, "no round of TestTorture begins later")
+var within = flag.Duration("torture", 3*time.Second, "no round of TestTorture begins later")
 
 // TestTorture is a short run on each engine, side by side. What it proves, "go run
 // ./e2e/torture" goes on looking for.

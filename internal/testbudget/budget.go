@@ -87,7 +87,7 @@ func Rounds(tb testing.TB, b Budget) iter.Seq[int] {
 }
 
 // Quick is the budget of a property whose cases are small.
-func Quick() Budget { return Budget{Least: 20, Most: 100, Time: time.Second} }
+func Quick() Budget { return Budget{Least: 20, Most: 100, Time: 500 * time.Millisecond} }
 
 // Check is [rapid.Check] within a budget; a round is a case. If -rapid.checks asks
 // for a number of cases, there are so many, however long they take.
