@@ -26,7 +26,7 @@ type service struct {
 	engine   Engine
 	clock    Clock
 	secret   []byte
-	macs     sync.Pool // of hash.Hash keyed with the secret
+	hashes   sync.Pool // *keyedHash
 	policies atomic.Pointer[Policies]
 	opts     Options
 	life     context.Context // of the work that Roll does by itself; Close ends it

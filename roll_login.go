@@ -17,10 +17,8 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 	if err := l.validate(); err != nil {
 		return LoggedIn{}, err
 	}
-	nonce := newSecret()
-	token := r.newToken(l.User, nonce)
-	hash, _ := HashToken(token)
-	random := newSecret()
+	nonce, random := newSecret(), newSecret()
+	token, hash := r.newToken(l.User, nonce)
 	now := r.clock.Now()
 	b := StartSession{
 		Session: Session{
@@ -57,8 +55,7 @@ func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
 // replayedToken derives the token of the first login again, and makes sure that
 // it still is the session's.
 func (r *Roll) replayedToken(ctx context.Context, user string, nonce [32]byte) (string, error) {
-	token := r.newToken(user, nonce)
-	hash, _ := HashToken(token)
+	token, hash := r.newToken(user, nonce)
 	s, err := r.engine.Lookup(ctx, r.clock.Now(), Ref{Token: &hash}, ViewerAdmin)
 	switch {
 	case CodeOf(err) == CodeNotFound:
@@ -74,16 +71,14 @@ func (r *Roll) replayedToken(ctx context.Context, user string, nonce [32]byte) (
 
 // newToken derives a user's token from 256 random bits. Going through the
 // secret lets a retried login get the same token, though it is not kept.
-func (r *Roll) newToken(user string, nonce [32]byte) string {
-	return tokenText(uint16(HashUser(user)), r.keyed("token", nonce[:]))
+func (r *Roll) newToken(user string, nonce [32]byte) (string, TokenHash) {
+	return newToken(uint16(HashUser(user)), r.keyed("token", nonce[:]))
 }
 
 // Rotate gives a live session a new token and returns it; the old one is
 // unknown from then on.
 func (r *Roll) Rotate(ctx context.Context, id SessionID) (Session, string, error) {
-	secret := newSecret()
-	token := tokenText(id.Home(), secret)
-	hash, _ := HashToken(token)
+	token, hash := newToken(id.Home(), newSecret())
 	s, err := observe(r, "rotate", func() (Session, error) {
 		return r.engine.Rotate(ctx, r.clock.Now(), id, hash)
 	})

@@ -7,21 +7,28 @@ import (
 	"hash"
 )
 
+// keyedHash is an HMAC-SHA-256 keyed with the secret, and room for its input and output.
+type keyedHash struct {
+	hash.Hash
+	in, out []byte
+}
+
 // keyed derives a value from the secret for one purpose.
 func (s *service) keyed(purpose string, parts ...[]byte) [sha256.Size]byte {
-	mac, ok := s.macs.Get().(hash.Hash)
+	h, ok := s.hashes.Get().(*keyedHash)
 	if ok {
-		mac.Reset()
+		h.Reset()
 	} else {
-		mac = hmac.New(sha256.New, s.secret)
+		h = &keyedHash{Hash: hmac.New(sha256.New, s.secret)}
 	}
-	defer s.macs.Put(mac)
-	mac.Write([]byte(purpose))
+	defer s.hashes.Put(h)
+	h.in = append(h.in[:0], purpose...)
 	for _, p := range parts {
-		mac.Write([]byte{0})
-		mac.Write(p)
+		h.in = append(append(h.in, 0), p...)
 	}
-	return [sha256.Size]byte(mac.Sum(nil))
+	h.Write(h.in)
+	h.out = h.Sum(h.out[:0])
+	return [sha256.Size]byte(h.out)
 }
 
 func (r *Roll) banKey(user string) BanKey {

@@ -24,10 +24,13 @@ const (
 
 var tokenCoding = base64.RawURLEncoding
 
-// tokenText gives a token its text form: rct_ and 46 characters.
-func tokenText(home uint16, secret [tokenSecretLen]byte) string {
-	raw := binary.BigEndian.AppendUint16(make([]byte, 0, 2+tokenSecretLen), home)
-	return tokenPrefix + tokenCoding.EncodeToString(append(raw, secret[:]...))
+// newToken makes a token out of a secret: its text, rct_ and 46 characters, and the form in
+// which it is kept.
+func newToken(home uint16, secret [tokenSecretLen]byte) (string, TokenHash) {
+	var raw [2 + tokenSecretLen]byte
+	binary.BigEndian.PutUint16(raw[:], home)
+	copy(raw[2:], secret[:])
+	return tokenPrefix + tokenCoding.EncodeToString(raw[:]), TokenHash{Home: home, Sum: sha256.Sum256(raw[:])}
 }
 
 // HashToken returns the form of a token's text that engines know; false if it

@@ -78,7 +78,7 @@ func (t *dayTable) putMarks(b *pebble.Batch, steps []packedMark, how markOperati
 	if how == opUnmark {
 		op = dayset.AppendRemove
 	}
-	effects := markEffects{t: t, b: b, operation: how}
+	effects := markEffects{t: t, b: b, operation: how, single: len(steps) == 1}
 	var users []uint32
 	for id, some := range bySet(steps) {
 		// A mark that stands is not added again, one that does not is not removed.

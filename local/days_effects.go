@@ -14,6 +14,7 @@ type markEffects struct {
 	t          *dayTable
 	b          *pebble.Batch
 	operation  markOperation
+	single     bool // there is one mark in all, so nothing is said twice
 	month      monthID
 	madeDirty  *roaring.Bitmap // numbers whose map of this month the batch has made dirty
 	kind       uint8
@@ -44,13 +45,13 @@ func (w *markEffects) add(id dayID, numbers []uint32) error {
 
 // dirty makes the maps of a month dirty that are not so yet.
 func (w *markEffects) dirty(m monthID, numbers []uint32) error {
-	if w.madeDirty == nil || m != w.month {
+	if !w.single && (w.madeDirty == nil || m != w.month) {
 		w.month, w.madeDirty = m, roaring.New()
 	}
 	have := w.t.dirty[m]
 	w.numbers = w.numbers[:0]
 	for _, n := range numbers {
-		if (have == nil || !have.Contains(n)) && w.madeDirty.CheckedAdd(n) {
+		if (have == nil || !have.Contains(n)) && (w.single || w.madeDirty.CheckedAdd(n)) {
 			w.numbers = append(w.numbers, n)
 		}
 	}
@@ -59,12 +60,12 @@ func (w *markEffects) dirty(m monthID, numbers []uint32) error {
 
 // first notes whose first day moves to an earlier day.
 func (w *markEffects) first(id dayID, numbers []uint32) {
-	if w.firstMoved == nil || id.kind != w.kind {
+	if !w.single && (w.firstMoved == nil || id.kind != w.kind) {
 		w.kind, w.firstMoved = id.kind, roaring.New()
 	}
 	for _, n := range numbers {
 		first, ok := w.t.firstOf(id.kind, n)
-		if (!ok || id.day < first) && w.firstMoved.CheckedAdd(n) {
+		if (!ok || id.day < first) && (w.single || w.firstMoved.CheckedAdd(n)) {
 			w.moves = append(w.moves, firstDayMove{kind: id.kind, n: n, from: first, to: id.day, had: ok, has: true})
 		}
 	}

@@ -15,25 +15,32 @@ func dayMerger() *pebble.Merger {
 	return &pebble.Merger{
 		Name: "rollcall.days",
 		Merge: func(_, value []byte) (pebble.ValueMerger, error) {
-			return &dayMerge{values: [][]byte{slices.Clone(value)}}, nil
+			return &dayMerge{newer: [][]byte{slices.Clone(value)}}, nil
 		},
 	}
 }
 
-// dayMerge collects the values of one key, oldest first.
-type dayMerge struct{ values [][]byte }
+// dayMerge collects the values of one key.
+type dayMerge struct {
+	newer [][]byte // oldest first
+	older [][]byte // newest first, all older than those in newer
+}
 
+// MergeNewer implements [pebble.ValueMerger].
 func (m *dayMerge) MergeNewer(value []byte) error {
-	m.values = append(m.values, slices.Clone(value))
+	m.newer = append(m.newer, slices.Clone(value))
 	return nil
 }
 
+// MergeOlder implements [pebble.ValueMerger].
 func (m *dayMerge) MergeOlder(value []byte) error {
-	m.values = slices.Insert(m.values, 0, slices.Clone(value))
+	m.older = append(m.older, slices.Clone(value))
 	return nil
 }
 
+// Finish implements [pebble.ValueMerger].
 func (m *dayMerge) Finish(includesBase bool) ([]byte, io.Closer, error) {
-	v, err := dayset.Fold(nil, includesBase, m.values...)
+	slices.Reverse(m.older)
+	v, err := dayset.Fold(nil, includesBase, append(m.older, m.newer...)...)
 	return v, nil, err
 }

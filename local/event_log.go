@@ -52,7 +52,7 @@ type eventLog struct {
 type flight struct {
 	first  uint64 // its first event
 	public uint64 // its last one that the public is told of, 0 for none
-	record uint64 // of the journal, 0 until the change is in the tables
+	record uint64 // of the journal, 0 until the change is in it
 }
 
 // abandoned stands for the record of a change that was not made. It counts as durable, and
@@ -104,8 +104,8 @@ func (l *eventLog) putEvents(b *pebble.Batch, events []event) (first uint64, err
 	return first, err
 }
 
-// applied notes that the change whose events begin with first is in the tables, and
-// under which record it is in the journal.
+// applied notes that the change whose events begin with first is made, and under which
+// record it is in the journal.
 func (l *eventLog) applied(first, record uint64) {
 	if first == 0 {
 		return
@@ -125,14 +125,8 @@ func (l *eventLog) applied(first, record uint64) {
 }
 
 // abandon notes that the change whose events begin with first was refused. Its numbers are
-// not used again. If the journal took it, under the record, and only the tables refused it,
-// the next opening carries it out: then it stays in flight, so that no reader passes its
-// events before that.
-func (l *eventLog) abandon(first, record uint64) {
-	if record == 0 {
-		l.applied(first, abandoned)
-	}
-}
+// not used again.
+func (l *eventLog) abandon(first uint64) { l.applied(first, abandoned) }
 
 // synced notes that every record of the journal up to n is durable.
 func (l *eventLog) synced(n uint64) {
@@ -142,8 +136,8 @@ func (l *eventLog) synced(n uint64) {
 	l.advance()
 }
 
-// advance raises durableTo past the changes that are durable and in the tables, up to the
-// first that is not, and wakes the readers.
+// advance raises durableTo past the changes that are durable, up to the first that is not, and
+// wakes the readers.
 func (l *eventLog) advance() {
 	n := 0
 	for n < len(l.inFlight) && l.inFlight[n].record != 0 && l.inFlight[n].record <= l.durableRecord {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"maps"
 	"net/netip"
 	"time"
 
@@ -177,6 +178,17 @@ func (s *sessions) session(slot uint32) rollcall.Session {
 	out.ID = rollcall.NewSessionID(out.LoginAt, out.User, s.random.Get(slot))
 	out.ExpiresAt = enginekit.TimeOf(s.expiresAt(slot))
 	s.readText(slot, &out)
+	return out
+}
+
+// started returns a session that has just been inserted, as callers get it.
+func (s *sessions) started(st *sessionRecord) rollcall.Session {
+	out := st.Session
+	if out.Attrs = nil; len(st.Attrs) > 0 {
+		out.Attrs = maps.Clone(st.Attrs) // the caller's own may change
+	}
+	out.EndsAt = enginekit.TimeOrZero(s.endsAt(st.slot))
+	out.ExpiresAt = enginekit.TimeOf(s.expiresAt(st.slot))
 	return out
 }
 

@@ -200,7 +200,7 @@ func (l *loginTx) commit() rollcall.Session {
 	l.p.announcements.logoutGraces.remove(l.user)
 	l.p.recordBeat(l.now, []uint32{l.user}, false)
 	l.p.presence.unrecorded.Remove(l.user)
-	return s.session(l.new.slot)
+	return s.started(&l.new)
 }
 
 // retryLocks make logins with the same retry key wait for each other.

@@ -17,10 +17,13 @@ import (
 //
 // Pebble's own log would make each command wait under a lock when the disk is slow, and Pebble
 // ends the process when the disk fails. So Pebble has no log here. Every change is a batch that
-// is appended to a journal of our own (internal/journal) and applied to Pebble's tables in
-// memory. It is acknowledged once the journal is synced. Pebble writes its tables behind that.
+// is appended to a journal of our own (internal/journal) and to the backlog (store_backlog.go),
+// which is applied to Pebble's tables in memory, many batches at once. A change is acknowledged
+// once the journal is synced. Pebble writes its tables behind that.
 //
 // Invariants:
+//   - Whoever reads the tables applies the backlog first. So a read finds every change that came
+//     before it.
 //   - Tables on disk never hold more than the journal has on disk: before Pebble makes a table,
 //     beforeTable syncs the journal.
 //   - The tables say up to which record they hold everything (metaApplied), and that they hold
@@ -57,9 +60,10 @@ type store struct {
 	torn    *journal.Tail  // the torn end of the journal that opening found, or nil
 	closed  atomic.Bool
 
-	// applying is held for reading while a record is in the journal and not in the tables yet.
-	// With it held for writing, the tables have all records of the journal.
-	applying sync.RWMutex
+	// appending is held for reading while a record is in the journal and not in the backlog yet.
+	// With it held for writing, tables and backlog have all records of the journal.
+	appending sync.RWMutex
+	backlog   backlog
 
 	refusing atomic.Pointer[refusal]           // why writes are refused though the disk takes them
 	faults   [2]atomic.Pointer[rollcall.Error] // by journalFault and tablesFault
@@ -81,8 +85,12 @@ const (
 	tablesFault
 )
 
-// use returns the tables in use, which stay open until release is called.
+// use returns the tables in use, which stay open until release is called. They have every change
+// that came before.
 func (s *store) use() (db *pebble.DB, release func(), err error) {
+	if err := s.applyBacklog(); err != nil {
+		return nil, nil, err
+	}
 	for {
 		t := s.tables.Load()
 		t.using.RLock()
@@ -106,26 +114,25 @@ func (s *store) reuse(b *pebble.Batch) {
 	s.batches.Put(b)
 }
 
-// apply appends the batch to the journal and applies it to the tables. The caller holds the lock
-// that orders the change of memory, and makes that change only if apply succeeds. The batch
-// is durable when wait has returned.
+// apply appends the batch to the journal and to the backlog of the tables. The caller holds the
+// lock that orders the change of memory, and makes that change only if apply succeeds: after an
+// error nothing is left of the batch. It is durable when wait has returned.
 func (s *store) apply(b *pebble.Batch) (journal.Ticket, error) {
-	s.applying.RLock()
-	defer s.applying.RUnlock()
+	s.appending.RLock()
+	defer s.appending.RUnlock()
 	if s.closed.Load() {
 		return journal.Ticket{}, errClosed
 	}
-	ticket, err := s.journal.Append(b.Repr())
+	record := b.Repr()
+	ticket, err := s.journal.Append(record)
 	if err != nil {
 		return ticket, faultError(err)
 	}
-	t := s.tables.Load()
-	if err = t.raiseCeiling(ticket.Number); err == nil {
-		err = t.db.Apply(b, pebble.NoSync)
-	}
-	if err != nil {
-		// The journal has it and the tables do not: no answer can be trusted any more.
-		return ticket, s.refuse(rollcall.CodeInternal, true, "the tables refused what the journal took: restart", err)
+	switch size := s.backlog.add(record, ticket.Number); {
+	case size > maxBacklog: // its own goroutine does not keep up
+		_ = s.applyBacklog() // a failure refuses every later write
+	case size > backlogBytes:
+		s.backlog.signal()
 	}
 	return ticket, nil
 }

@@ -29,6 +29,7 @@ func openStore(dir string, o *Options, durable func(n uint64)) (*store, error) {
 		dir: dir, o: o, always: o.Durability == Always && !o.InMemory, durable: durable, notices: &notices{},
 		stop: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
+	s.backlog.wake = make(chan struct{}, 1)
 	s.batches.New = func() any { return new(pebble.Batch) }
 
 	// A repair may have been cut short just before the new store got its name.
@@ -81,6 +82,7 @@ func (s *store) start() error {
 	}
 	t.fs.release()
 	s.work.Go(s.upkeep)
+	s.work.Go(s.keepUp)
 	return nil
 }
 
@@ -162,6 +164,7 @@ func (s *store) close() error {
 		}
 	}
 	s.closed.Store(true)
+	s.backlog.end(errClosed)
 	err := s.journal.Close()
 	err = errors.Join(err, s.tables.Load().close(), s.lock.Close())
 	s.cache.Unref()

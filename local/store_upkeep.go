@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -88,8 +89,11 @@ func (s *store) checkpoint() error {
 // at that instant, so what is written has every record up to n, and no later one. done is nil
 // if the disk has them all already.
 func (s *store) cutTables(t *tables) (n uint64, done <-chan struct{}, err error) {
-	s.applying.Lock()
-	defer s.applying.Unlock()
+	s.appending.Lock()
+	defer s.appending.Unlock()
+	if err := s.applyBacklog(); err != nil {
+		return 0, nil, err
+	}
 	if n = s.journal.Last(); n == t.noted {
 		return n, nil, nil
 	}
@@ -149,9 +153,10 @@ func (s *store) reopen() error {
 func (s *store) swap(t *tables) error {
 	old := s.tables.Load()
 
-	// No command comes between, so all that is in the journal is in the new tables.
-	s.applying.Lock()
-	err := s.journal.Sync()
+	// No command comes between, so all that is in the journal is in the new tables. The backlog
+	// goes into the old ones, which are read until then.
+	s.appending.Lock()
+	err := cmp.Or(s.applyBacklog(), s.journal.Sync())
 	if err == nil {
 		_, err = t.replay(s)
 	}
@@ -161,7 +166,7 @@ func (s *store) swap(t *tables) error {
 	if err == nil {
 		err = s.install(t)
 	}
-	s.applying.Unlock()
+	s.appending.Unlock()
 	if err != nil {
 		return err
 	}

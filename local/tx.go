@@ -17,7 +17,7 @@ import (
 // can take back. Readers must not wait for the disk.
 //
 // Invariants:
-//   - Memory changes only after the journal and the tables have taken the same change.
+//   - Memory changes only after the journal has taken the same change.
 //   - The order of changes of a partition is the same in memory, journal and
 //     tables: its lock is held from step 2 to step 5.
 //   - Nobody waits for the disk with a lock held.
@@ -29,8 +29,8 @@ import (
 //  2. Lock the partition, advance its clock, and decide. What can refuse the command
 //     comes here: a refused command leaves no trace.
 //  3. newTx: put all records into one Pebble batch, and collect the events.
-//  4. tx.apply: number the events, append the batch to the journal (in memory), and
-//     apply it to the tables (in memory). If that fails, memory stays as it is.
+//  4. tx.apply: number the events, and append the batch to the journal and to the
+//     backlog of the tables (both in memory). If that fails, memory stays as it is.
 //  5. Change memory, and unlock. Readers see the change from here on.
 //  6. tx.wait: wait until the journal is synced. Then the caller is told.
 //
@@ -69,10 +69,8 @@ func (p *partition) newTx() *tx {
 // apply gives the change to the journal and the tables. The caller holds the
 // partition's lock and changes memory only afterwards.
 //
-// After an error memory has not changed, and the batch is released. If the journal
-// refused the change, nothing is left of it. If the tables refused what the journal
-// had taken, the store takes no more writes, and the next opening finds the command
-// carried out: as after any lost answer.
+// After an error memory has not changed, nothing is left of the change, and the batch is
+// released.
 func (tx *tx) apply() error {
 	if tx.batch.Empty() && len(tx.events) == 0 {
 		return nil
@@ -86,7 +84,7 @@ func (tx *tx) apply() error {
 		tx.ticket, err = tx.p.eng.store.apply(tx.batch)
 	}
 	if err != nil {
-		log.abandon(first, tx.ticket.Number)
+		log.abandon(first)
 		return tx.abort(err)
 	}
 

@@ -50,7 +50,7 @@ func (r *rig) nextFlush(p *partition) (records map[byte]int, size int) {
 		return nil
 	}))
 	size = b.Len()
-	p.eng.events.abandon(first, 0)
+	p.eng.events.abandon(first)
 	p.presence.seenFlush, p.sessions.touchFlush = seen, touched
 	r.NoError(b.Close())
 	return records, size

@@ -160,7 +160,7 @@ func (p *partition) flushLocked() (int, journal.Ticket, error) {
 		t, err = p.eng.store.apply(b)
 	}
 	if err != nil {
-		p.eng.events.abandon(first, t.Number)
+		p.eng.events.abandon(first)
 		p.presence.seenFlush, p.sessions.touchFlush = seen, touched
 		return 0, t, err
 	}
