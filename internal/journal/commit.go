@@ -39,15 +39,28 @@ func (j *Journal) run() {
 // keepDistance waits until the next sync may begin.
 func (j *Journal) keepDistance() {
 	d := j.o.Distance - time.Since(j.synced)
-	if d <= 0 || j.o.Distance == 0 {
+	if d <= 0 || j.o.Distance == 0 || j.allAreBack() {
 		return
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-j.back:
 	case <-j.stop:
 	}
+}
+
+// allAreBack reports whether as many records wait as when the last sync ended: then hardly
+// anybody is left to wait for. If not, back tells when they do.
+func (j *Journal) allAreBack() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	select {
+	case <-j.back: // of an earlier group
+	default:
+	}
+	return j.queue.count >= j.crowd
 }
 
 // takeQueue takes the queue to be written. It returns nil if nothing is to be written now; with
@@ -111,6 +124,7 @@ func (j *Journal) confirm(p *pending) {
 	}
 	j.mu.Lock()
 	j.durable.Store(n)
+	j.crowd = p.count + j.queue.count
 	if j.writing = nil; cap(p.buf) <= lazyBytes {
 		j.spare = p.buf
 	}

@@ -21,7 +21,8 @@ type Options struct {
 	// QueueBytes bounds the records that wait in memory, default 64 MiB.
 	QueueBytes int
 	// Distance is the least time from one sync to the next: it lets more
-	// callers share one.
+	// callers share one. The next begins earlier if all who waited when the
+	// last one ended have come again.
 	Distance time.Duration
 	// Lazy leaves records in memory until Sync is called, or much has come.
 	Lazy bool
@@ -69,8 +70,10 @@ type Journal struct {
 	spare   []byte   // a buffer for the next queue
 	fault   error    // why records are refused
 	closing bool
-	asked   bool // somebody waits, so that a lazy committer has to write
+	asked   bool   // somebody waits, so that a lazy committer has to write
+	crowd   uint32 // how many records waited when the last sync ended, those it was for included
 	wake    chan struct{}
+	back    chan struct{} // as many have come again
 	stop    chan struct{} // closed when Close begins
 	ended   chan struct{}
 	replace chan chan error // requests for a new segment
@@ -128,7 +131,7 @@ func Start(o Options, r Report, next uint64) (*Journal, error) {
 	}
 	j := &Journal{
 		o: o, last: next - 1, grow: min(firstSegment, o.SegmentBytes), nextID: r.lastID + 1,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), back: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 		replace: make(chan chan error),
 	}
 	j.queue = j.newPending()
@@ -204,10 +207,13 @@ func (j *Journal) Append(record []byte) (Ticket, error) {
 	q.buf = binary.AppendUvarint(q.buf, uint64(len(record)))
 	q.buf = append(q.buf, record...)
 	t := Ticket{j.last, q}
-	wake := q.count == 1 && !j.o.Lazy || len(q.buf) > lazyBytes
+	wake, back := q.count == 1 && !j.o.Lazy || len(q.buf) > lazyBytes, q.count == j.crowd
 	j.mu.Unlock()
 	if wake {
-		j.signal()
+		signal(j.wake)
+	}
+	if back {
+		signal(j.back)
 	}
 	return t, nil
 }
@@ -235,13 +241,13 @@ func (j *Journal) SyncTo(n uint64) error {
 	if p == nil {
 		return nil
 	}
-	j.signal()
+	signal(j.wake)
 	return Ticket{n, p}.Wait()
 }
 
-func (j *Journal) signal() {
+func signal(c chan struct{}) {
 	select {
-	case j.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -278,7 +284,7 @@ func (j *Journal) Close() error {
 	j.closing = true
 	close(j.stop)
 	j.mu.Unlock()
-	j.signal()
+	signal(j.wake)
 	<-j.ended
 	err := j.Err()
 	if j.file != nil {

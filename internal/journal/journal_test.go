@@ -54,6 +54,36 @@ func (j *Journal) add(t testing.TB) Ticket {
 	return ticket
 }
 
+func TestWhoeverComesAgainDoesNotWaitForTheDistance(t *testing.T) {
+	j := start(t, Options{FS: vfs.NewMem(), Distance: time.Hour})
+	for range 3 {
+		done := make(chan error, 1)
+		ticket := j.add(t)
+		go func() { done <- ticket.Wait() }()
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+		case <-time.After(soon):
+			t.Fatal("the only caller waits for others to share its sync")
+		}
+	}
+	require.NoError(t, j.Close())
+}
+
+func TestTheDistanceLetsCallersShareASync(t *testing.T) {
+	var syncs atomic.Int64
+	j := start(t, Options{FS: vfs.NewMem(), Distance: time.Hour, Durable: func(uint64) { syncs.Add(1) }})
+	j.mu.Lock()
+	j.synced, j.crowd = time.Now(), 3 // as if three had waited when the last sync ended
+	j.mu.Unlock()
+	tickets := []Ticket{j.add(t), j.add(t), j.add(t)}
+	for _, ticket := range tickets {
+		require.NoError(t, ticket.Wait())
+	}
+	require.Equal(t, int64(1), syncs.Load())
+	require.NoError(t, j.Close())
+}
+
 func TestRecordsAreReadInOrderAfterRestarts(t *testing.T) {
 	fs := vfs.NewMem()
 	for range 5 {
