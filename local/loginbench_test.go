@@ -41,6 +41,27 @@ func BenchmarkDurableLogins(b *testing.B) {
 	require.NoError(b, errors.Join(roll.Close(), eng.Close()))
 }
 
+// TestALoginAllocatesLittle bounds what a first login leaves to the garbage collector, in
+// memory: what the tables allocate in the background is counted too.
+func TestALoginAllocatesLittle(t *testing.T) {
+	eng, err := Open("", Options{InMemory: true})
+	require.NoError(t, err)
+	roll, err := rollcall.New(eng, rollcall.Options{})
+	require.NoError(t, err)
+	users := make([]rollcall.Login, 2001)
+	for i := range users {
+		users[i] = rollcall.Login{User: fmt.Sprint("user", i), App: "shop", Device: "ios"}
+	}
+	allocations := testing.AllocsPerRun(len(users)-1, func() {
+		_, err := roll.Login(t.Context(), users[0])
+		require.NoError(t, err)
+		users = users[1:]
+	})
+	t.Logf("%.0f allocations a login", allocations)
+	require.Less(t, allocations, 60.0)
+	require.NoError(t, errors.Join(roll.Close(), eng.Close()))
+}
+
 // processorTime returns what the process has taken, in microseconds.
 func processorTime(tb testing.TB) float64 {
 	var u syscall.Rusage
