@@ -38,7 +38,7 @@ func parts(users int, readers streamReaders) []part {
 		{"doors", ofUsers(1_000_000, measureDoors)},
 		{"forward-auth", measureForwardAuth},
 		{"sessions", measureSessions},
-		{"pages", measurePages},
+		{"pages", ofUsers(10_000_000, measurePages)},
 		{"friends", ofUsers(5_000_000, measureFriends)},
 		{"logins", measureLogins},
 		{"events", func(ctx context.Context) (section, error) { return measureEvents(ctx, readers) }},
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "RESULTS.md", "the report; of the parts not measured now it keeps the old figures")
 	child := flags.String("child", "", "measure a part in this process and print it; the command calls itself with it")
 	size := flags.Int("size", 0, "users or sessions, with -child")
-	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of friends, attendance, expiry or a redis- part; 0 for its own")
+	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of pages, friends, attendance, expiry or a redis- part; 0 for its own")
 	var readers streamReaders
 	flags.IntVar(&readers.most, "readers", mostReaders, "readers of the largest size of events")
 	flags.IntVar(&readers.friends, "friends", friendsOfReader, "friends of each reader of events: at least 20")

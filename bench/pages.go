@@ -64,6 +64,9 @@ func pageQueries(n int, from, to time.Time, cursor string) []pageQuery {
 		filter("by attribute", func(i int) rollcall.SessionFilter {
 			return rollcall.SessionFilter{Attrs: map[string]string{"city": fmt.Sprint("city-", i%1000)}}
 		}),
+		filter("by common attribute", func(i int) rollcall.SessionFilter {
+			return rollcall.SessionFilter{Attrs: map[string]string{"plan": fmt.Sprint("plan-", i%10)}}
+		}),
 		filter("by unique attribute", func(i int) rollcall.SessionFilter {
 			return rollcall.SessionFilter{Attrs: map[string]string{"trace": fmt.Sprintf("%08x", i)}}
 		}),
@@ -71,13 +74,13 @@ func pageQueries(n int, from, to time.Time, cursor string) []pageQuery {
 }
 
 // measurePages measures pages of a list, exact total included.
-func measurePages(ctx context.Context) (section, error) {
+func measurePages(ctx context.Context, sessions int) (section, error) {
 	s := section{
 		title: "A page of 20 sessions, with the exact total",
 		about: fmt.Sprintf("Newest login first; %d calls each, median and 99th percentile. A hand-made list on Redis has no such pages: it resolves conditions elsewhere, and its totals count the dead.", pageCalls),
 	}
 	t := table{head: []string{"page"}}
-	for size, n := range []int{10_000, 100_000, 1_000_000} {
+	for size, n := range tenfold(sessions) {
 		t.head = append(t.head, count(float64(n)), "p99")
 		rows, err := pageTimes(ctx, n)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/enginekit"
-	"github.com/rollcall/rollcall/internal/intern"
 )
 
 // matches are the sessions of a partition that a filter keeps, in login order: those at
@@ -150,19 +149,14 @@ func (s *sessions) ofUsers(numbers []uint32) *roaring.Bitmap {
 }
 
 // withAddress returns the positions of the live sessions from an address, or from the
-// addresses of a network. Of a network it looks at every address there is.
+// addresses of a network.
 func (s *sessions) withAddress(net netip.Prefix) *roaring.Bitmap {
-	b := roaring.New()
-	if net.IsSingleIP() {
-		if id, ok := s.ips.Find(string(net.Addr().Unmap().AsSlice())); ok {
-			s.collect(&s.ofIP, uint32(id), b)
-		}
-		return b
+	if !net.IsSingleIP() {
+		return s.inNetwork(net)
 	}
-	for id := intern.ID(1); int(id) <= s.ipLimit; id++ {
-		if a, ok := netip.AddrFromSlice(s.ips.View(id)); ok && net.Contains(a) {
-			s.collect(&s.ofIP, uint32(id), b)
-		}
+	b := roaring.New()
+	if id, ok := s.ips.Find(string(net.Addr().Unmap().AsSlice())); ok {
+		s.collect(&s.ofIP, uint32(id), b)
 	}
 	return b
 }

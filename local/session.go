@@ -63,6 +63,7 @@ type sessions struct {
 	values       intern.Table
 	ips          intern.Table
 	ipLimit      int // the highest id of an address ever given
+	look         lookColumns
 	texts        arena.Arena
 	recentHashes [1 << 10]uint32 // hashes of attribute values met lately
 
@@ -231,7 +232,7 @@ func (s *sessions) memory() int {
 	total := s.random.Bytes() + s.seen.Bytes() + s.token.Bytes() + s.user.Bytes() +
 		s.pos.Bytes() + s.class.Bytes() + s.kind.Bytes() + s.app.Bytes() + s.device.Bytes() + s.ip.Bytes() + s.text.Bytes() +
 		4*cap(s.free) + s.order.Bytes() + s.absoluteEnds.bytes() + s.importedEnds.bytes() + s.classes.bytes() + s.ofUser.bytes() + s.ofIP.bytes() + s.byID.bytes() +
-		s.byToken.bytes() + s.large.bytes() + s.values.Bytes() + s.ips.Bytes() + s.texts.Bytes() + 4*cap(s.expired) + 4*len(s.recentHashes)
+		s.byToken.bytes() + s.large.bytes() + s.values.Bytes() + s.ips.Bytes() + s.look.bytes() + s.texts.Bytes() + 4*cap(s.expired) + 4*len(s.recentHashes)
 	for _, set := range [...]valueSet{s.byKind, s.byApp, s.byDevice} {
 		for _, b := range set {
 			total += int(b.GetSizeInBytes()) + 64

@@ -66,6 +66,7 @@ func (s *sessions) insert(st *sessionRecord, user uint32) {
 		ip := s.ips.Ref(string(st.IP.AsSlice()))
 		s.ip.Set(slot, ip)
 		s.ipLimit = max(s.ipLimit, int(ip))
+		s.look.setAddress(ip, st.IP)
 		s.ofIP.add(uint32(ip), slot)
 	}
 	s.writeText(slot, &st.Session)

@@ -3,12 +3,16 @@ package local
 import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
+	"github.com/rollcall/rollcall/internal/intern"
 )
 
 // The texts of a session that are not columns are packed into one cell: name, user agent,
 // device id, attributes. A text that many sessions share is held once, and the cell has
 // its id: varint id·2+1. Any other text stands in the cell: varint length·2, then its
 // bytes.
+
+// textsBeforeAttrs are the name, the user agent and the device id.
+const textsBeforeAttrs = 3
 
 // writeText packs the texts of a session.
 func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
@@ -18,7 +22,9 @@ func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
 	}
 	var buf [512]byte
 	w := writer{buf[:0]}
-	s.packText(&w, session.Name, false)
+	name := s.packText(&w, session.Name, false)
+	s.look.name.Set(slot, nameKeyOf(name, session.Name))
+	s.look.attrs.Set(slot, attrsSignOf(session.Attrs))
 	s.packText(&w, session.UserAgent, true)
 	s.packText(&w, session.DeviceID, false)
 	w.uint(uint64(len(session.Attrs)))
@@ -30,18 +36,20 @@ func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
 }
 
 // packText appends a text to a cell: by its id if it is shared already, is to be shared, or
-// was met not long ago; else as it is.
-func (s *sessions) packText(w *writer, text string, shared bool) {
+// was met not long ago; else as it is. It returns the id, 0 for none.
+func (s *sessions) packText(w *writer, text string, shared bool) (id intern.ID) {
 	if text == "" {
 		w.uint(0)
-		return
+		return 0
 	}
 	if _, ok := s.values.Find(text); ok || shared || s.metBefore(text) {
-		w.uint(uint64(s.values.Ref(text))<<1 | 1)
-		return
+		id = s.values.Ref(text)
+		w.uint(uint64(id)<<1 | 1)
+		return id
 	}
 	w.uint(uint64(len(text)) << 1)
 	w.raw([]byte(text))
+	return 0
 }
 
 // metBefore remembers the hash of a text in a small table, in which later texts overwrite
@@ -89,7 +97,7 @@ func (s *sessions) freeText(slot uint32) {
 	}
 	r := reader{b: s.texts.Get(h)}
 	release := func() { s.values.Release(readPacked(&r).shared) }
-	for range 3 {
+	for range textsBeforeAttrs {
 		release()
 	}
 	for n := 2 * r.uint(); n > 0; n-- {
@@ -97,4 +105,6 @@ func (s *sessions) freeText(slot uint32) {
 	}
 	s.texts.Free(h)
 	s.text.Set(slot, arena.Handle(0))
+	s.look.name.Set(slot, 0)
+	s.look.attrs.Set(slot, 0)
 }
