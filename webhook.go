@@ -162,6 +162,7 @@ type WebhookDelivery struct {
 	Replay   string        `json:"replay,omitempty"`
 	Attempt  int           `json:"attempt"` // from 1
 	At       time.Time     `json:"at"`
+	EventAt  time.Time     `json:"event_at,omitzero"` // of its first event; zero if it holds none
 	Duration time.Duration `json:"duration"`
 	Result   WebhookResult `json:"result"`
 	Status   int           `json:"status,omitempty"` // of HTTP, 0 if there was no answer

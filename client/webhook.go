@@ -153,7 +153,8 @@ type delivery struct {
 	Replay        string
 	Attempt       int
 	At            time.Time
-	DurationMS    int64 `json:"duration_ms"`
+	EventAt       time.Time `json:"event_at"`
+	DurationMS    int64     `json:"duration_ms"`
 	Result        rollcall.WebhookResult
 	Status        int
 	Error         string
@@ -161,7 +162,7 @@ type delivery struct {
 
 func (d delivery) domain() rollcall.WebhookDelivery {
 	return rollcall.WebhookDelivery{
-		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: d.At,
+		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: d.At, EventAt: d.EventAt,
 		Duration: time.Duration(d.DurationMS) * time.Millisecond, Result: d.Result, Status: d.Status, Error: d.Error,
 	}
 }

@@ -164,7 +164,7 @@ func (h *harness) fullState(n int) rollcall.WebhookState {
 			Attempts: i, ParkedAt: h.now(), FirstAt: h.now(), NextAt: h.now().Add(time.Hour),
 		})
 		s.Deliveries = append(s.Deliveries, rollcall.WebhookDelivery{
-			Message: "x", Type: "session.started", Events: 1, Replay: "wr_1", Attempt: 1, At: h.now(), Duration: time.Second,
+			Message: "x", Type: "session.started", Events: 1, Replay: "wr_1", Attempt: 1, At: h.now(), EventAt: h.now(), Duration: time.Second,
 			Result: rollcall.WebhookFailed, Status: 500, Error: strings.Repeat("é", 100),
 		})
 	}

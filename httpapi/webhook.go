@@ -111,6 +111,7 @@ type DeliveryRecord struct {
 	Replay   string                 `json:"replay,omitempty"`
 	Attempt  int                    `json:"attempt" doc:"from 1"`
 	At       instant                `json:"at"`
+	EventAt  instant                `json:"event_at,omitempty" doc:"of its first event: a replay of the message begins there"`
 	Duration int64                  `json:"duration_ms"`
 	Result   rollcall.WebhookResult `json:"result" doc:"failed is tried again; refused: the address is not allowed; given_up: not tried again"`
 	Status   int                    `json:"status,omitempty" doc:"of HTTP; absent if there was no answer"`
@@ -119,7 +120,7 @@ type DeliveryRecord struct {
 
 func deliveryOf(d rollcall.WebhookDelivery) DeliveryRecord {
 	return DeliveryRecord{
-		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: instantOf(d.At),
+		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: instantOf(d.At), EventAt: instantOf(d.EventAt),
 		Duration: d.Duration.Round(time.Millisecond).Milliseconds(), Result: d.Result, Status: d.Status, Error: d.Error,
 	}
 }

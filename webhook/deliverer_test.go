@@ -101,7 +101,9 @@ func TestGoneDisablesAtOnce(t *testing.T) {
 		require.Equal(t, 1, w.attempts())
 		pass(time.Hour)
 		require.Equal(t, 1, w.attempts())
-		require.Equal(t, 410, w.state().Deliveries[0].Status)
+		row := w.state().Deliveries[0]
+		require.Equal(t, 410, row.Status)
+		require.Equal(t, w.events[0].At, row.EventAt)
 		require.Len(t, w.state().Parked, 1, "it is not lost")
 		require.Equal(t, 1, d.Figures().Disabled)
 		require.NoError(t, d.Close())

@@ -173,6 +173,9 @@ func (w *worker) attempt(ctx context.Context, r *result, events []rollcall.Event
 		}
 		r.row.Events = len(events)
 	}
+	if len(events) > 0 {
+		r.row.EventAt = events[0].At
+	}
 	text, err := m.bodyOf(events, m.FirstAt)
 	if err != nil {
 		r.unread = err

@@ -282,6 +282,7 @@ type deliveryJSON struct {
 	Replay   string                 `json:"replay,omitempty"`
 	Attempt  int                    `json:"attempt"`
 	At       instant                `json:"at"`
+	EventAt  instant                `json:"event_at,omitempty"`
 	Duration int64                  `json:"duration_ms"`
 	Result   rollcall.WebhookResult `json:"result"`
 	Status   int                    `json:"status,omitempty"`
@@ -290,7 +291,7 @@ type deliveryJSON struct {
 
 func deliveryRecord(d rollcall.WebhookDelivery) deliveryJSON {
 	return deliveryJSON{
-		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: instantOf(d.At),
+		Message: d.Message, Type: d.Type, Events: d.Events, Replay: d.Replay, Attempt: d.Attempt, At: instantOf(d.At), EventAt: instantOf(d.EventAt),
 		Duration: d.Duration.Milliseconds(), Result: d.Result, Status: d.Status, Error: d.Error,
 	}
 }
