@@ -32,6 +32,14 @@ type consoleSession struct {
 	Server        consoleServer `json:"server"`
 }
 
+// consoleState says whether the browser is signed in to the console. That it is not is
+// no error: a page asks it first of all.
+type consoleState struct {
+	SignedIn bool            `json:"signed_in"`
+	Proxy    bool            `json:"proxy,omitempty" doc:"true: nobody is signed in, and a trusted proxy names somebody who may sign in"`
+	Session  *consoleSession `json:"session,omitempty" doc:"if somebody is signed in"`
+}
+
 // consoleServer is what a page has to know of the server.
 type consoleServer struct {
 	Engine        string `json:"engine" enum:"local,redis"`
@@ -66,12 +74,12 @@ func (s *Server) registerConsole() {
 		"The session ends when it is not used for 30 minutes, after 12 hours, with the API key that it depends on, and at the sign-out. " +
 		"A request of a page that changes something needs a body of application/json or the header Rollcall-Console."
 	in.RequestBody = s.jsonBody(&in, signInRequest{})
-	in.Responses = s.consoleResponses("Signed in")
+	in.Responses = s.consoleResponses("Signed in", consoleSession{})
 	s.registerPlain(in, s.signIn)
 
 	look := op("GET /v1/console/session", "console-session", "Console", "Who is signed in to the console")
-	look.Description = "Unauthenticated with the field proxy says that nobody is, and that a trusted proxy names somebody who may sign in."
-	look.Responses = s.consoleResponses("The session")
+	look.Description = "Says so too if nobody is, and drops a cookie that signs nobody in any more."
+	look.Responses = s.consoleResponses("Whether somebody is, and who", consoleState{})
 	s.registerPlain(look, s.lookAtSession)
 
 	out := op("DELETE /v1/console/session", "console-sign-out", "Console", "Sign out of the console")
@@ -83,8 +91,8 @@ func (s *Server) registerConsole() {
 	register(s, link, s.createConsoleLink)
 }
 
-func (s *Server) consoleResponses(about string) map[string]*huma.Response {
-	return map[string]*huma.Response{"200": {Description: about, Content: s.jsonContent(consoleSession{})}}
+func (s *Server) consoleResponses(about string, answer any) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {Description: about, Content: s.jsonContent(answer)}}
 }
 
 // signIn begins a session of the console.
@@ -138,25 +146,25 @@ func (s *Server) signedIn(ctx context.Context, session *rollcall.ConsoleSession)
 	})
 }
 
-// lookAtSession says who is signed in.
+// lookAtSession says who is signed in, if anybody is.
 func (s *Server) lookAtSession(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r.Context())
-	if s.opts.Auth == AuthOff {
-		s.replySession(w, r, nil)
-		return
-	}
-	err := s.admitConsole(c, r)
-	if err == nil {
-		s.replySession(w, r, c.console)
-		return
-	}
-	if rollcall.CodeOf(err) == rollcall.CodeUnauthenticated {
-		dropConsoleCookie(w, r)
-		if s.proxyUser(c, r) != "" {
-			err = &rollcall.Error{Code: rollcall.CodeUnauthenticated, Field: "proxy", Detail: "nobody is signed in to the console here: the proxy names somebody who may"}
+	if s.opts.Auth != AuthOff {
+		if err := s.admitConsole(c, r); rollcall.CodeOf(err) == rollcall.CodeUnauthenticated {
+			dropConsoleCookie(w, r)
+			s.reply(w, r, http.StatusOK, consoleState{Proxy: s.proxyUser(c, r) != ""})
+			return
+		} else if err != nil {
+			s.fail(w, r, err)
+			return
 		}
 	}
-	s.fail(w, r, err)
+	session, err := s.sessionOf(r.Context(), c.console)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.reply(w, r, http.StatusOK, consoleState{SignedIn: true, Session: &session})
 }
 
 // signOut ends the session, also one that has ended.
@@ -211,10 +219,20 @@ func (s *Server) createConsoleLink(ctx context.Context, in *consoleLinkInput) (c
 
 // replySession answers with a session; nil is that of everyone while auth is off.
 func (s *Server) replySession(w http.ResponseWriter, r *http.Request, session *rollcall.ConsoleSession) {
-	engine, err := s.engineName(r.Context())
+	out, err := s.sessionOf(r.Context(), session)
 	if err != nil {
 		s.fail(w, r, err)
 		return
+	}
+	s.reply(w, r, http.StatusOK, out)
+}
+
+// sessionOf returns what pages are told of a session; nil is that of everyone while auth
+// is off.
+func (s *Server) sessionOf(ctx context.Context, session *rollcall.ConsoleSession) (consoleSession, error) {
+	engine, err := s.engineName(ctx)
+	if err != nil {
+		return consoleSession{}, err
 	}
 	out := consoleSession{Role: rollcall.RoleAdmin, By: "off", Name: "local"}
 	if session != nil {
@@ -227,7 +245,7 @@ func (s *Server) replySession(w http.ResponseWriter, r *http.Request, session *r
 		Engine: engine, Version: s.opts.Version,
 		Timezone: s.roll.Timezone().String(), WindowSeconds: int(s.roll.Window() / time.Second),
 	}
-	s.reply(w, r, http.StatusOK, out)
+	return out, nil
 }
 
 // engineName asks the engine once what it is.

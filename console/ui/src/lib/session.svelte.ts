@@ -1,7 +1,7 @@
 // Who looks at the console.
 
 import { call, Problem, watch } from './api/client';
-import type { ConsoleSession, Role } from './api/types';
+import type { ConsoleSession, ConsoleState, Role } from './api/types';
 import { clock } from './clock.svelte';
 import { live } from './live.svelte';
 
@@ -31,27 +31,20 @@ class Session {
       if (this.who) return;
     }
     try {
-      this.who = await call<ConsoleSession>('GET', path);
+      const state = await call<ConsoleState>('GET', path);
+      this.proxied = state.proxy ?? false;
+      if (this.proxied && !this.problem) await this.signIn({ proxy: true });
+      else this.who = state.session ?? null;
     } catch (error) {
-      const problem = error as Problem;
-      if (import.meta.env.DEV && problem.status === 404) this.who = developer();
-      else if (problem.status === 401 || problem.status === 404) {
-        this.proxied = problem.field === 'proxy';
-        if (this.proxied && !this.problem) await this.signIn({ proxy: true });
-        else this.who = null;
-      }
-      else {
-        this.problem = problem;
-        setTimeout(() => void this.begin(), 3000);
-      }
+      this.problem = error as Problem;
+      setTimeout(() => void this.begin(), 3000);
     }
   }
 
   async signIn(how: { link: string } | { key: string } | { proxy: true }) {
     this.problem = undefined;
     try {
-      this.who = (await call<ConsoleSession | undefined>('POST', path, { body: how })) ?? (await call<ConsoleSession>('GET', path));
-      if (!this.who?.role) this.who = await call<ConsoleSession>('GET', path);
+      this.who = await call<ConsoleSession>('POST', path, { body: how });
       this.ended = false;
     } catch (error) {
       this.problem = error as Problem;
@@ -95,16 +88,6 @@ function takeLink() {
   } catch {
     return found[1];
   }
-}
-
-/** Who looks while developing against a server without the console. */
-function developer(): ConsoleSession {
-  return {
-    role: 'admin',
-    by: 'off',
-    name: 'dev',
-    server: { engine: 'local', version: 'dev', timezone: 'UTC', window_seconds: 300 },
-  };
 }
 
 export const session = new Session();

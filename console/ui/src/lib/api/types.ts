@@ -5,6 +5,7 @@ import type { components } from './schema';
 type Schemas = components['schemas'];
 
 export type ConsoleSession = Schemas['ConsoleSession'];
+export type ConsoleState = Schemas['ConsoleState'];
 export type Session = Schemas['Session'];
 export type SessionPage = Schemas['PageSession'];
 export type SessionCounts = Schemas['SessionCounts'];
