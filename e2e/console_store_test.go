@@ -28,6 +28,7 @@ type consoleStore struct {
 	sessions int
 	first    time.Time // the first login of the crowd
 	then     time.Time // a whole minute at which "early" and "steady" were online
+	silent   time.Time // after it nobody could be heard for two minutes
 }
 
 // loginsApart is the time between two logins of the crowd.
@@ -65,11 +66,16 @@ func fillConsoleStore(t *testing.T, on backend, sessions int) *consoleStore {
 	return c
 }
 
-// past lets "early" be online at first, "late" in the end, and "steady" all the time.
+// past lets "early" be online at first, "late" in the end, and "steady" all the time, but
+// for an outage near the end.
 func (c *consoleStore) past(roll *rollcall.Roll, clock *rollcall.ManualClock, now time.Time) {
 	c.t.Helper()
 	begin := clock.Now()
+	c.silent = begin.Add(15 * time.Minute)
 	for at := begin; !at.After(now); at = at.Add(4 * time.Second) {
+		if at.After(c.silent) && at.Before(c.silent.Add(2*time.Minute)) {
+			continue
+		}
 		clock.Set(at)
 		require.NoError(c.t, roll.Tick(c.t.Context()))
 		if at.Sub(begin)%time.Minute != 0 {

@@ -25,7 +25,8 @@ func TestConsole(t *testing.T) {
 	}
 	t.Run("embedded", func(t *testing.T) { driveConsole(t, b, binary, fillConsoleStore(t, embedded(), sessions)) })
 	t.Run("redis", func(t *testing.T) { driveConsole(t, b, binary, fillConsoleStore(t, sharedRedis(t), 3000)) })
-	s := start(t, binary, t.TempDir(), "--timezone", consoleZone, "--trusted-proxies", "127.0.0.1", "--console-header", "X-Forwarded-User", "--console-header-role", "writer", "--log-level", "error")
+	dir := t.TempDir()
+	s := start(t, binary, dir, "--webhooks-allow", "127.0.0.1", "--timezone", consoleZone, "--trusted-proxies", "127.0.0.1", "--console-header", "X-Forwarded-User", "--console-header-role", "writer", "--log-level", "error")
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, browser, *server)
@@ -38,6 +39,8 @@ func TestConsole(t *testing.T) {
 		{"a page of another origin can neither change anything nor frame a page", consoleOrigins},
 		{"each view in Chinese on a telephone", consolePhone},
 		{"what a first visit loads", consoleTransfer},
+		{"a run of the archive as it goes on", func(t *testing.T, b browser, s *server) { t.Helper(); consoleArchive(t, b, s, dir) }},
+		{"a message of a webhook is sent again", consoleResend},
 		{"axe finds nothing serious in any view, in both themes", consoleAxe},
 		{"the console knows the shapes of the API", consoleTypes},
 	} {
@@ -71,6 +74,7 @@ func driveConsole(t *testing.T, b browser, binary string, c *consoleStore) {
 	d.timeline()
 	d.ban()
 	d.days()
+	d.outages()
 	p.requireNoFaults()
 	d.away(proxy, binary)
 }

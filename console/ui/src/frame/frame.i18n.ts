@@ -10,7 +10,7 @@ export const frameWords = words(
       key: 'API key',
       keyHint: 'Begins with rck_. It is not kept in this browser.',
       button: 'Sign in',
-      busy: 'Signing in …',
+      busy: 'Signing in…',
       ended: 'Your sign-in has ended. Sign in again to go on where you were.',
       badLink: 'This link does not work any more: it is for one use, and for a short time. Make another.',
       badKey: 'This key is not known, or has been revoked.',

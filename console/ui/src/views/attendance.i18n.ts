@@ -27,7 +27,7 @@ export const attendanceWords = words(
     none: 'Nobody was there in this range.', noneHow: 'A login marks the day. Days from elsewhere can be marked too:',
     list: {
       active: (what: string) => `Active: ${what}`, cohort: (start: string, when: string) => `Cohort of ${start}, ${when}`, users: (n: string, count: number) => `${n} user${s(count)}`,
-      many: 'Too many to list here. Ask for a shorter range, or use the API.', finding: 'Looking …', csv: 'CSV', json: 'JSON', every: 'on every day', more: (n: string) => `Show more of ${n}`,
+      many: 'Too many to list here. Ask for a shorter range, or use the API.', finding: 'Looking…', csv: 'CSV', json: 'JSON', every: 'on every day', more: (n: string) => `Show more of ${n}`,
       days: (n: string) => `active on ${n} days`, manySince: 'Too many came and went since then to tell who was online.', beforeLog: (at: string) => `The events of coming and going are kept from ${at} on. Who was online before that is not known.`, noLog: 'Nobody has come or gone as far as events are kept. Who was online then is not known.', onDay: (day: string) => `All who were active on ${day}`, to: '–',
     },
     to_: (a: string, b: string) => `${a} – ${b}`,

@@ -41,7 +41,7 @@ interface Common {
 
 const en: Common = {
   nav: { now: 'Now', sessions: 'Sessions', users: 'Users', attendance: 'Attendance', system: 'System', label: 'Places' },
-  places: { find: 'Find a user, session, address …', menu: 'Appearance and account', skip: 'Skip to the content' },
+  places: { find: 'Find a user, session, address…', menu: 'Appearance and account', skip: 'Skip to the content' },
   live: {
     live: 'live',
     polling: 'every 5 s',
