@@ -269,6 +269,31 @@ func TestBothReadmesShowTheSameCommands(t *testing.T) {
 	require.Equal(t, blocks("README.md"), blocks("README.zh-CN.md"))
 }
 
+// TestBothReadmesShowTheSamePicturesOfTheConsole expects each picture for light and dark,
+// with words for whoever does not see it, and all of them to load quickly.
+func TestBothReadmesShowTheSamePicturesOfTheConsole(t *testing.T) {
+	pictures := func(name string) (out []string) {
+		for _, m := range regexp.MustCompile(`(?s)<picture>(.*?)</picture>`).FindAllStringSubmatch(read(t, name), -1) {
+			require.Regexp(t, `<img[^>]* alt="[^"]{20,}"`, m[1], "%s", name)
+			dark := regexp.MustCompile(`prefers-color-scheme: dark\)" srcset="([^"]+)-dark\.png"`).FindStringSubmatch(m[1])
+			light := regexp.MustCompile(`<img[^>]* src="([^"]+)-light\.png"`).FindStringSubmatch(m[1])
+			require.True(t, len(dark) == 2 && len(light) == 2 && dark[1] == light[1], "%s: %s", name, m[1])
+			out = append(out, dark[1])
+		}
+		return out
+	}
+	all := pictures("README.md")
+	require.Len(t, all, 3)
+	require.Equal(t, all, pictures("README.zh-CN.md"))
+	size := 0
+	for _, name := range all {
+		for _, scheme := range []string{"-light.png", "-dark.png"} {
+			size += len(read(t, name+scheme))
+		}
+	}
+	require.Less(t, size, 1_000_000, "bytes of all pictures: docs/images/make.sh makes them smaller")
+}
+
 // TestTheReadmesSayTheVersionOfGoThatIsNeeded reads it from go.mod.
 func TestTheReadmesSayTheVersionOfGoThatIsNeeded(t *testing.T) {
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))[1]

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"image"
 	"image/color"
+	"math"
 	"slices"
 )
 
@@ -32,13 +33,19 @@ func fewColours(img image.Image) image.Image {
 	}
 	slices.SortFunc(all, byRGB)
 
-	// Cut the box with the widest spread, until there are enough.
+	// Cut the box that looks worst in one colour, until there are enough: its colours lie
+	// far apart, or much of the picture has them.
 	boxes := [][]color.RGBA{all}
 	for len(boxes) < 256 {
-		widest, spread, by := -1, 0, 0
+		widest, worst, by := -1, 0.0, 0
 		for i, box := range boxes {
-			if wide, channel := spreadOf(box); wide > spread {
-				widest, spread, by = i, wide, channel
+			seen := 0
+			for _, c := range box {
+				seen += counts[c]
+			}
+			wide, channel := spreadOf(box)
+			if bad := float64(wide*wide) * math.Sqrt(float64(seen)); bad > worst {
+				widest, worst, by = i, bad, channel
 			}
 		}
 		if widest < 0 {

@@ -41,7 +41,7 @@ func TestPictures(t *testing.T) {
 
 	// The ticker of events and the curve of the newest minute fill up first.
 	p := b.emptyPage(t, url)
-	p.do(chromedp.EmulateViewport(1280, 800, chromedp.EmulateScale(1.5)), chromedp.Navigate(link))
+	p.do(chromedp.EmulateViewport(1280, 860, chromedp.EmulateScale(1.5)), chromedp.Navigate(link))
 	p.waits(named("live")+`?.dataset.state === "live"`, "the page is told of events")
 	p.settles(time.Minute)
 	for _, scheme := range []string{"light", "dark"} {
@@ -51,11 +51,11 @@ func TestPictures(t *testing.T) {
 		p.settles(20 * time.Second)
 		p.picture("now", scheme)
 		p.loads("sessions")
-		p.waits(`document.querySelectorAll("tbody tr").length > 9`, "the sessions are listed")
+		p.waits(allNamed("row")+`.length > 9`, "the sessions are listed")
 		p.settles(3 * time.Second)
 		p.picture("sessions", scheme)
 		p.loads("attendance")
-		p.waits(`document.querySelector("table, svg") !== null`, "the figures are there")
+		p.waits(named("triangle")+` !== null && document.querySelector(".bone") === null`, "the figures are there")
 		p.settles(6 * time.Second)
 		p.picture("attendance", scheme)
 	}
