@@ -110,7 +110,8 @@ func (w *World) hear(ctx context.Context, roll *rollcall.Roll, clock *rollcall.M
 	for _, v := range there {
 		w.steps.add(w.playedFrom(), v)
 	}
-	return nil
+	// Nobody is heard in the rest of the last hour: the samples of its minutes would say so.
+	return w.breathe(ctx, roll, clock, w.playedFrom())
 }
 
 // breathe moves the clock, in steps that are no outage.

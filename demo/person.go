@@ -152,7 +152,7 @@ func (p *person) giveName(d *dice, taken map[string]bool) (region string) {
 		id = given.latin + "_" + family.latin[:1]
 	}
 	for p.id = id; taken[p.id]; {
-		p.id = fmt.Sprintf("%s%d", id, 1+d.below(9999))
+		p.id = fmt.Sprintf("%s%d", id, 1+int(math.Pow(d.roll(), 4)*9999)) // most have two or three digits
 	}
 	taken[p.id] = true
 	return at.region
