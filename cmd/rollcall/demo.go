@@ -47,6 +47,7 @@ func (c *demoCmd) Run(a *app) error {
 	// Nothing outlives it: also when its terminal is closed.
 	ctx, stop := signal.NotifyContext(a.ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	dir, err := os.MkdirTemp("", "rollcall-demo-")
 	if err != nil {
 		return fmt.Errorf("make a temporary directory: %w", err)

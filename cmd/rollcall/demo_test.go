@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -90,6 +91,27 @@ func TestADemoHasAPastAndGoesOn(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(temp, "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// TestASecondInterruptEndsADemoAtOnce holds the end up by a request that does not end.
+func TestASecondInterruptEndsADemoAtOnce(t *testing.T) {
+	cmd, s, _, _, temp := spawnDemo(t)
+	data, err := filepath.Glob(filepath.Join(temp, "rollcall-demo-*", "data"))
+	require.NoError(t, err)
+	require.Len(t, data, 1)
+	s.beginBeat(data[0])
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, patience, 5*time.Millisecond, "it takes nobody in any more")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &exit)
+	require.Negative(t, exit.ExitCode(), "ended by the signal")
 }
 
 // eventPage returns the oldest events that are kept.
