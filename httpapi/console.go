@@ -46,6 +46,7 @@ type consoleServer struct {
 	Version       string `json:"version"`
 	Timezone      string `json:"timezone" doc:"IANA name of the zone of the civil day"`
 	WindowSeconds int    `json:"window_seconds" doc:"the default window of presence"`
+	Archive       bool   `json:"archive" doc:"whether login days are archived from here"`
 }
 
 type consoleLinkInput struct {
@@ -244,6 +245,7 @@ func (s *Server) sessionOf(ctx context.Context, session *rollcall.ConsoleSession
 	out.Server = consoleServer{
 		Engine: engine, Version: s.opts.Version,
 		Timezone: s.roll.Timezone().String(), WindowSeconds: int(s.roll.Window() / time.Second),
+		Archive: s.opts.Archive != nil,
 	}
 	return out, nil
 }

@@ -69,6 +69,10 @@ class Session {
     return this.who?.by !== 'off';
   }
 
+  get archived() {
+    return this.who?.server.archive ?? false;
+  }
+
   get timezone() {
     return this.who?.server.timezone || 'UTC';
   }

@@ -1,5 +1,5 @@
 // Made by "npm run types" of the OpenAPI document. Do not edit.
-// Sum of the shapes: d5b45a60e2fe7df0eb4df964e0a0979631296184b829c1813becdeb7189d0ac8
+// Sum of the shapes: 492637b9ceca69e8a21a719df4f0af3120e4b99cfc4b081201c77b0c4fbd091f
 
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
@@ -68,6 +68,7 @@ export interface components {
             start: string;
         };
         ConsoleServer: {
+            archive: boolean;
             /** @enum {string} */
             engine: "local" | "redis";
             timezone: string;
@@ -85,11 +86,17 @@ export interface components {
             role: "reader" | "writer" | "admin";
             server: components["schemas"]["ConsoleServer"];
         };
+        ConsoleState: {
+            proxy?: boolean;
+            session?: components["schemas"]["ConsoleSession"];
+            signed_in: boolean;
+        };
         DeliveryRecord: {
             at: string;
             attempt: number;
             duration_ms: number;
             error?: string;
+            event_at?: string;
             events: number;
             message: string;
             replay?: string;
