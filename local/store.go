@@ -53,12 +53,14 @@ type store struct {
 	lock    *pebble.Lock
 	cache   *pebble.Cache
 	journal *journal.Journal
-	tables  atomic.Pointer[tables]
-	notices *notices
-	always  bool           // commands wait for the sync
-	durable func(n uint64) // called after each sync with the newest durable record
-	torn    *journal.Tail  // the torn end of the journal that opening found, or nil
-	closed  atomic.Bool
+	// journaling says that journal is there. Pebble makes tables before that, while the store opens.
+	journaling atomic.Bool
+	tables     atomic.Pointer[tables]
+	notices    *notices
+	always     bool           // commands wait for the sync
+	durable    func(n uint64) // called after each sync with the newest durable record
+	torn       *journal.Tail  // the torn end of the journal that opening found, or nil
+	closed     atomic.Bool
 
 	// appending is held for reading while a record is in the journal and not in the backlog yet.
 	// With it held for writing, tables and backlog have all records of the journal.

@@ -72,6 +72,7 @@ func (s *store) start() error {
 	if err != nil {
 		return errors.Join(openError("opened", err), t.close())
 	}
+	s.journaling.Store(true)
 
 	// The tables have all of the journal now, so its old segments may go.
 	if err := s.journal.Release(t.noted); err != nil {

@@ -105,9 +105,13 @@ func (s *store) cutTables(t *tables) (n uint64, done <-chan struct{}, err error)
 }
 
 // beforeTable is called before Pebble makes a table. It waits until the journal has on disk all that
-// may get into the table. It gives up if the tables do.
+// may get into the table. It gives up if the tables do. While the store opens there is nothing to
+// wait for: what the tables are given then comes from the journal.
 func (s *store) beforeTable(f *tableFS) {
-	for wait := firstReopen; s.journal != nil; wait = min(2*wait, lastReopen) {
+	if !s.journaling.Load() {
+		return
+	}
+	for wait := firstReopen; ; wait = min(2*wait, lastReopen) {
 		if s.journal.Sync() == nil {
 			return
 		}
