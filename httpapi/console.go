@@ -37,7 +37,7 @@ type consoleSession struct {
 type consoleState struct {
 	SignedIn bool            `json:"signed_in"`
 	Proxy    bool            `json:"proxy,omitempty" doc:"true: nobody is signed in, and a trusted proxy names somebody who may sign in"`
-	Session  *consoleSession `json:"session,omitempty" doc:"if somebody is signed in"`
+	Session  *consoleSession `json:"session,omitempty"` // if somebody is signed in
 }
 
 // consoleServer is what a page has to know of the server.
