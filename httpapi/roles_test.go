@@ -106,7 +106,10 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 			case o.Role == "public":
 				require.Less(t, w.Code, 300, "%s as %s: %s", o.ID, name, w.Body)
 			case o.Role == "console":
-				require.Equal(t, page && rank[name] > 0, w.Code == 200, "%s as %s: %d %s", o.ID, name, w.Code, w.Body)
+				require.Equal(t, "console-session", o.ID)
+				require.Equal(t, 200, w.Code, "%s as %s: %s", o.ID, name, w.Body)
+				require.Equal(t, page && rank[name] > 0, strings.Contains(w.Body.String(), `"signed_in":true`), "%s as %s: %s", o.ID, name, w.Body)
+				require.Equal(t, page && rank[name] > 0, strings.Contains(w.Body.String(), `"session":`), "%s as %s: %s", o.ID, name, w.Body)
 			case o.Role == "user" && page:
 				requireCode(t, w, 401, o, name) // end users are others
 			case o.Role == "user" && o.KeyRole == "":
