@@ -83,12 +83,12 @@ everything=(./redis ./e2e ./archive ./local ./e2e/torture ./...)
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
 # tests beside which others run. What it watches does not run without it as well.
-meeting=(./loadgen ./internal/journal ./internal/faultproxy ./internal/coldcache ./internal/fanout ./middleware ./udpbeat .)
-starting=(./httpapi ./local ./redis ./archive ./history ./transfer ./internal/directory)
+meeting=(./loadgen ./internal/journal ./internal/faultproxy ./internal/coldcache ./internal/fanout ./middleware ./udpbeat)
+starting=(. ./httpapi ./local ./redis ./archive ./history ./transfer ./internal/directory)
 
 # The tests of these start their goroutines by what they test: it watches all but the
 # sequential ones.
-leaping=(./webhook)
+selfStarting=(./webhook)
 
 # sequential are the tests of those packages that it does not watch.
 sequential=(
@@ -112,8 +112,8 @@ sequential=(
     TestNothingIsGivenUpWhileAReceiverThatIsFullIsAway TestWhenTheParkedSetIsFull
     TestAReplayDeliversWhatIsKept TestFiveDaysOfNothing TestUsersWhoFillTheRoomTogether
     TestAReceiverThatIsDownForEightyHours
-    # What Redis spends, one command at a time; and what is no test.
-    TestNoScriptTakesLong TestMain
+    # What imports what; what Redis spends, one command at a time; and what is no test.
+    TestImportsRunOneWay TestViolations TestNoScriptTakesLong TestMain
 )
 
 # goroutines names the functions of a package's tests that start goroutines or an HTTP
@@ -155,7 +155,7 @@ watched() {
         for package in "${starting[@]}"; do
             goroutines "$package" || exit
         done
-        for package in "${leaping[@]}"; do
+        for package in "${selfStarting[@]}"; do
             tests "$package" || exit
         done
         printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
@@ -171,6 +171,10 @@ watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|Tes
 # memory is not Go's: watched, it takes minutes to compile. pebblegozstd has Pebble compress
 # with Go, as it does in what is released: with C it takes a C compiler as long.
 watching=(-race -vet=off -tags pebblegozstd -gcflags='modernc.org/...=-race=false')
+
+# Without what debuggers read the linker takes two thirds of its time, and some fifty
+# binaries are linked.
+linking=(-ldflags=-w)
 
 # Tests of a package that may run side by side do so four at a time, as many of them
 # wait for servers.
