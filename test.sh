@@ -172,10 +172,6 @@ watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|Tes
 # with Go, as it does in what is released: with C it takes a C compiler as long.
 watching=(-race -vet=off -tags pebblegozstd -gcflags='modernc.org/...=-race=false')
 
-# Without what debuggers read the linker takes two thirds of its time, and some fifty
-# binaries are linked.
-linking=(-ldflags=-w)
-
 # Tests of a package that may run side by side do so four at a time, as many of them
 # wait for servers.
 beside=(-parallel 4)
