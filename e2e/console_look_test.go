@@ -147,6 +147,9 @@ func consoleAxe(t *testing.T, b browser, s *server) {
 // requireNothingSerious has axe look at the page by some of its rules.
 func (p consolePage) requireNothingSerious(rules, where string) {
 	p.t.Helper()
+	// What came into a box since the last frame is seen with the next one.
+	p.waits(`[...document.querySelectorAll(".scroll")].every(b => b.tabIndex === 0 || (b.scrollWidth <= b.clientWidth + 1 && b.scrollHeight <= b.clientHeight + 1))`,
+		"the keyboard scrolls each box that is wider or taller than its place")
 	found := p.answers(`axe.run(document, { resultTypes: ["violations"], runOnly: ` + rules + ` }).then(r => r.violations
 		.filter(v => v.impact === "serious" || v.impact === "critical")
 		.map(v => v.help + ": " + v.nodes.slice(0, 3).map(n => n.html + " (" + n.failureSummary + ")").join("; ")).join("\n"))`)
