@@ -27,6 +27,13 @@ func consoleKey(t *testing.T, b browser, s *server) {
 	p.types("key", adminKey)
 	p.click("sign-in-button")
 	p.waits(named("total")+` !== null`, "the page that was asked for is there")
+
+	// Without sessions it says how to make one, and a long command does not widen the page.
+	p.waits(`document.querySelector("[data-test=empty] code") !== null`, "a store without sessions says how to make one")
+	p.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(1)))
+	require.Equal(t, "390 390", p.text(`document.documentElement.scrollWidth + " " + innerWidth`))
+	p.do(chromedp.EmulateViewport(1280, 800))
+
 	require.Equal(t, "false", p.text(fmt.Sprintf(`(JSON.stringify({...localStorage}) + JSON.stringify({...sessionStorage}) + document.cookie + location.href).includes(%q)`, adminKey[4:])))
 	require.Empty(t, p.text(`document.cookie`), "no script sees the cookie")
 	p.waits(named("live")+`.dataset.state === "live"`, "the page is told of events")
