@@ -29,8 +29,8 @@ func notModified() *huma.Response {
 }
 
 func (s *Server) registerDocs() {
-	s.registerDocument(op("GET /openapi.json", "openapi", "Operation", "This document"), jsonType, huma.TypeObject, &s.spec)
-	s.registerDocument(op("GET /openapi-3.0.json", "openapi-3-0", "Operation", "This document as OpenAPI 3.0, for generators that do not know 3.1"), jsonType, huma.TypeObject, &s.spec30)
+	s.registerDocument(op("GET /openapi.json", "openapi", "Operation", "This document"), jsonType, huma.TypeObject, s.spec)
+	s.registerDocument(op("GET /openapi-3.0.json", "openapi-3-0", "Operation", "This document as OpenAPI 3.0, for generators that do not know 3.1"), jsonType, huma.TypeObject, s.writeSpec30)
 
 	page := op("GET /docs", "docs", "Operation", "This document, to read in a browser")
 	page.Responses = map[string]*huma.Response{
@@ -50,8 +50,9 @@ func (s *Server) registerDocs() {
 	})
 }
 
-// registerDocument serves what is written of the document, once all routes are known.
-func (s *Server) registerDocument(op huma.Operation, mediaType, schemaType string, text *[]byte) {
+// registerDocument serves a text about all routes. It is written when it is first asked
+// for: by then they are known.
+func (s *Server) registerDocument(op huma.Operation, mediaType, schemaType string, write func() ([]byte, error)) {
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "OK", Content: map[string]*huma.MediaType{mediaType: {Schema: &huma.Schema{Type: schemaType}}}},
 		"304": notModified(),
@@ -60,10 +61,22 @@ func (s *Server) registerDocument(op huma.Operation, mediaType, schemaType strin
 	if mediaType == textType {
 		served += "; charset=utf-8"
 	}
-	tag := sync.OnceValue(func() string { return entityTag(*text) })
+	type document struct {
+		text []byte
+		tag  string
+	}
+	written := sync.OnceValues(func() (document, error) {
+		text, err := write()
+		return document{text, entityTag(text)}, err
+	})
 	s.registerPlain(op, func(w http.ResponseWriter, r *http.Request) {
+		d, err := written()
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
 		w.Header().Set("Content-Type", served)
-		serveUnlessKnown(w, r, *text, tag())
+		serveUnlessKnown(w, r, d.text, d.tag)
 	})
 }
 

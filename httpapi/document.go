@@ -11,11 +11,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// document completes the description that huma made of the routes and writes it
-// down, as OpenAPI 3.1 and, for generators that do not know that, as 3.0. What it
-// adds is for readers only: requests are checked by the gate and the domain, which
-// say better what is wrong.
-func (s *Server) document() error {
+// document completes the description that huma made of the routes. What it adds is
+// for readers only: requests are checked by the gate and the domain, which say better
+// what is wrong.
+func (s *Server) document() {
 	doc := s.api.OpenAPI()
 	doc.Components.Responses = map[string]*huma.Response{}
 	for _, op := range operations(doc) {
@@ -37,13 +36,14 @@ func (s *Server) document() error {
 	for _, op := range operations(doc) {
 		d.addExamples(op)
 	}
-	var err error
-	if s.spec, err = json.Marshal(doc); err != nil {
-		return err
-	}
-	s.spec30, err = doc.Downgrade()
-	return err
 }
+
+// writeSpec writes the document down as OpenAPI 3.1. That takes longer than all else
+// that [New] does, and most servers are never asked for it.
+func (s *Server) writeSpec() ([]byte, error) { return json.Marshal(s.api.OpenAPI()) }
+
+// writeSpec30 writes it down as OpenAPI 3.0, for generators that do not know 3.1.
+func (s *Server) writeSpec30() ([]byte, error) { return s.api.OpenAPI().Downgrade() }
 
 // describeAccess puts into words who may call a route.
 func describeAccess(about string, route *Route) string {

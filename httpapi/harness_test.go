@@ -30,9 +30,9 @@ type site struct {
 	server *httpapi.Server
 	keys   map[rollcall.Role]string
 
-	read sync.Once
-	doc  document // once read
-	any  bool     // the engine answers what no engine would
+	read  sync.Once
+	named map[string]map[string][]string // the statuses that the document names, once read
+	any   bool                           // the engine answers what no engine would
 }
 
 func newSite(t testing.TB, change ...func(*httpapi.Options)) *site {

@@ -16,12 +16,12 @@ var llmsHead string
 // registerLLMs serves a short description of the API for language models, in the form
 // of https://llmstxt.org.
 func (s *Server) registerLLMs() {
-	s.registerDocument(op("GET /llms.txt", "llms", "Operation", "The API in short, for language models"), textType, huma.TypeString, &s.llms)
+	s.registerDocument(op("GET /llms.txt", "llms", "Operation", "The API in short, for language models"), textType, huma.TypeString, s.writeLLMs)
 }
 
 // writeLLMs writes llms.txt. Its lines about routes are those of the OpenAPI
 // document, so that none is missing or older than its route.
-func (s *Server) writeLLMs() []byte {
+func (s *Server) writeLLMs() ([]byte, error) {
 	doc := s.api.OpenAPI()
 	named := map[string]*huma.Operation{}
 	for _, op := range operations(doc) {
@@ -42,7 +42,7 @@ func (s *Server) writeLLMs() []byte {
 			}
 		}
 	}
-	return []byte(out.String())
+	return []byte(out.String()), nil
 }
 
 // credentials names what opens a route.

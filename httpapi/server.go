@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -20,11 +21,8 @@ type Server struct {
 
 	mux   *http.ServeMux
 	api   huma.API
-	gates map[string]*gate // by pattern
-	spec  []byte           // the OpenAPI document
-
-	spec30 []byte // the same as OpenAPI 3.0
-	llms   []byte // the same in short, for language models
+	gates map[string]*gate       // by pattern
+	spec  func() ([]byte, error) // the OpenAPI document, written when it is first asked for
 
 	perKey      *keyLimiter
 	perSession  *sessionLimiter
@@ -74,16 +72,14 @@ func New(roll *rollcall.Roll, o Options) (*Server, error) {
 	for _, route := range Routes() {
 		s.gates[route.Pattern()] = &gate{Route: route}
 	}
+	s.spec = sync.OnceValues(s.writeSpec)
 	s.api = s.newAPI()
 	s.registerAll()
 	s.mux.HandleFunc("/", s.notFound)
 	for _, op := range operations(s.api.OpenAPI()) {
 		s.gateOf(op.Method + " " + op.Path).learn(op)
 	}
-	if err := s.document(); err != nil {
-		return nil, err
-	}
-	s.llms = s.writeLLMs()
+	s.document()
 	return s, nil
 }
 
@@ -130,8 +126,9 @@ func (s *Server) registerAll() {
 // requests elsewhere while those under way are answered.
 func (s *Server) SetReady(ready bool) { s.draining.Store(!ready) }
 
-// OpenAPI returns the OpenAPI 3.1 document of the API as JSON.
-func (s *Server) OpenAPI() []byte { return s.spec }
+// OpenAPI returns the OpenAPI 3.1 document of the API as JSON. The first call writes
+// it, and an error would be a fault of the document itself.
+func (s *Server) OpenAPI() ([]byte, error) { return s.spec() }
 
 // gateOf returns the gate of a pattern; one that is not in the table lets
 // nobody through.

@@ -77,6 +77,7 @@ func (s *stream) answer(w http.ResponseWriter, r *http.Request) {
 		s.out.carrier = taken
 		go taken.watch(func() { s.end(errGone) })
 	} else {
+		readOn(r.Body)
 		s.out.carrier, s.done = answerWith(w), make(chan struct{})
 	}
 	s.beats = time.AfterFunc(untilBeat(), s.quiet)

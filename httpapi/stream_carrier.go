@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -166,6 +167,14 @@ type answered struct {
 
 	mu   sync.Mutex
 	over bool // cut off, or at its end
+}
+
+// readOn reads what a request for a stream holds: net/http looks whether the client has
+// gone only when there is no more to read. It waits as long as for any body.
+func readOn(body io.Reader) {
+	if body != nil {
+		_, _ = io.CopyN(io.Discard, body, maxStray) // a body that breaks off is noticed by net/http
+	}
 }
 
 var errCutOff = errors.New("the stream was cut off")
