@@ -34,7 +34,7 @@ type layer struct {
 // layers is the direction in which imports run. A package in no layer has no
 // place yet, and is reported.
 func layers() []layer {
-	doors := []string{"client", "console", "demo", "history", "httpapi", "loadgen", "middleware", "replay", "transfer", "udpbeat", "webhook"}
+	doors := []string{"client", "console", "demo", "history", "httpapi", "loadgen", "middleware", "replay", "respapi", "transfer", "udpbeat", "webhook"}
 	engines := []string{"local", "redis"}
 	all := slices.Concat(doors, engines, []string{"archive", ".", "internal"})
 

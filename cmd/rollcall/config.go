@@ -25,6 +25,7 @@ type config struct {
 	values   values // all settings as they were given
 	listen   string
 	udp      string // "" for none
+	resp     string // "" for none
 	webhooks webhook.Allow
 	tlsCert  string
 	tlsKey   string
@@ -85,6 +86,9 @@ func (c *config) doubts(environ []string) []string {
 	for _, name := range unknownVariables(environ) {
 		out = append(out, fmt.Sprintf("the variable %s means nothing to rollcall: did you mean %s?", name, nearest(name, knownVariables())))
 	}
+	if c.tlsCert == "" && c.resp != "" && !loopback(c.resp) {
+		out = append(out, fmt.Sprintf("%s serves RESP without TLS: keys cross the network in the clear (tls.cert, tls.key)", c.resp))
+	}
 	if c.tlsCert == "" && !loopback(c.listen) {
 		out = append(out, fmt.Sprintf("%s is served without TLS: tokens and keys cross the network in the clear, unless a proxy in front of it encrypts (tls.cert, tls.key)", c.listen))
 	}
@@ -120,13 +124,22 @@ func (r *configReader) read() *config {
 	if c.webhooks, err = webhook.ParseAllow(list(r.get("webhooks.allow"))); err != nil {
 		r.faults = append(r.faults, errors.New(message(err)))
 	}
-	c.udp = r.get("udp.listen")
-	if _, port, err := net.SplitHostPort(c.udp); c.udp != "" {
-		if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
-			r.fault("udp.listen", "must be an address and a port, such as 127.0.0.1:8081, is %q", c.udp)
-		}
+	c.udp = r.address("udp.listen", "127.0.0.1:8081")
+	c.resp = r.address("resp.listen", "127.0.0.1:6380")
+	if c.http.Auth == httpapi.AuthOff && c.resp != "" && !loopback(c.resp) {
+		r.fault("auth", "off is allowed on a loopback address only, and resp.listen is %s", c.resp)
 	}
 	return c
+}
+
+// address reads where a door listens that is off without an address.
+func (r *configReader) address(key, example string) string {
+	text := r.get(key)
+	_, port, err := net.SplitHostPort(text)
+	if _, perr := strconv.ParseUint(port, 10, 16); text != "" && (err != nil || perr != nil) {
+		r.fault(key, "must be an address and a port, such as %s, is %q", example, text)
+	}
+	return text
 }
 
 func (r *configReader) roll() rollcall.Options {

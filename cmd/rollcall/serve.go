@@ -16,6 +16,7 @@ import (
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/console"
 	"github.com/rollcall/rollcall/httpapi"
+	"github.com/rollcall/rollcall/respapi"
 	"github.com/rollcall/rollcall/udpbeat"
 	"github.com/rollcall/rollcall/webhook"
 )
@@ -50,6 +51,7 @@ type server struct {
 	api     *httpapi.Server
 	archive *archiveService   // nil without an archive
 	udp     *udpbeat.Listener // nil if no UDP beats are taken
+	resp    *respapi.Listener // nil if no RESP is served
 	hooks   *webhook.Deliverer
 	http    *http.Server
 	cert    *keyPair // nil for plain HTTP
@@ -176,6 +178,9 @@ func (s *server) open() error {
 	if s.udp, err = listenUDP(s.roll, conf.udp, s.log, metrics.Registry()); err != nil {
 		return errors.Join(err, s.close())
 	}
+	if s.resp, err = conf.listenRESP(s.roll, s.cert, s.log, metrics.Registry()); err != nil {
+		return errors.Join(err, s.close())
+	}
 	return nil
 }
 
@@ -184,6 +189,9 @@ func (s *server) close() error {
 	var doors []error
 	if s.udp != nil {
 		doors = append(doors, s.udp.Close())
+	}
+	if s.resp != nil {
+		doors = append(doors, s.resp.Close())
 	}
 	if s.hooks != nil {
 		doors = append(doors, s.hooks.Close())

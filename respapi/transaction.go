@@ -1,0 +1,84 @@
+package respapi
+
+import "github.com/rollcall/rollcall"
+
+const (
+	// maxQueued and maxQueuedBytes bound what MULTI holds until EXEC.
+	maxQueued      = 1_000
+	maxQueuedBytes = 1 << 20
+)
+
+// transaction is what MULTI gathers.
+type transaction struct {
+	queued  [][][]byte
+	bytes   int
+	spoiled bool // a command was refused: EXEC does nothing
+}
+
+func transactionCommands() []command {
+	return []command{
+		{name: "MULTI", now: true, run: cmdMulti},
+		{name: "EXEC", now: true, run: cmdExec},
+		{name: "DISCARD", now: true, run: cmdDiscard},
+	}
+}
+
+func cmdMulti(c *conn, _ [][]byte) {
+	if c.queue != nil {
+		c.queue.spoiled = true
+		c.failWith(rollcall.Invalid("MULTI", "stands in a transaction already"))
+		return
+	}
+	c.queue = &transaction{}
+	c.ok()
+}
+
+func cmdDiscard(c *conn, _ [][]byte) {
+	if c.queue == nil {
+		c.failWith(rollcall.Invalid("DISCARD", "has no MULTI before it"))
+		return
+	}
+	c.queue = nil
+	c.ok()
+}
+
+// enqueue keeps a command for EXEC.
+func (c *conn) enqueue(args [][]byte) {
+	q := c.queue
+	kept := make([][]byte, len(args))
+	for i, arg := range args {
+		kept[i] = append([]byte(nil), arg...)
+		q.bytes += len(arg)
+	}
+	if len(q.queued) >= maxQueued || q.bytes > maxQueuedBytes {
+		q.spoiled = true
+		c.failWith(&rollcall.Error{Code: rollcall.CodeTooLarge, Detail: "a transaction holds 1,000 commands and 1 MiB at most"})
+		return
+	}
+	q.queued = append(q.queued, kept)
+	c.simple("QUEUED")
+}
+
+// cmdExec does what was queued, in order. Other clients' commands may come between: each
+// command is atomic by itself.
+func cmdExec(c *conn, _ [][]byte) {
+	q := c.queue
+	if q == nil {
+		c.failWith(rollcall.Invalid("EXEC", "has no MULTI before it"))
+		return
+	}
+	c.queue = nil
+	if q.spoiled {
+		c.failed = rollcall.CodeInvalidArgument
+		c.refuse("EXECABORT", "invalid_argument nothing was done, as a command of the transaction was refused")
+		return
+	}
+	exec := c.command
+	c.array(len(q.queued))
+	for _, args := range q.queued {
+		c.command, c.failed = c.l.verbs.find(args[0]), ""
+		c.runNow(&c.l.verbs.all[c.command], args)
+		c.count(c.command, outcomeOf(c.failed), 1)
+	}
+	c.command, c.failed = exec, ""
+}
