@@ -13,11 +13,12 @@ import (
 
 // How finely the past is played. The service takes a silence of more than 5 s for an
 // outage, so it is called at least that often. The console shows the last day by minutes,
-// beside one hour of the day before; what is older it shows by hours.
+// beside one hour of the day before; what is older it shows by hours, each of which is the
+// mean of a few looks.
 const (
 	breath = 5 * time.Second
 	fine   = time.Minute
-	coarse = time.Hour
+	coarse = 20 * time.Minute
 )
 
 // Fill enters the past of a world into an engine that holds nothing: people, friends and
@@ -80,16 +81,12 @@ func (w *World) known() int {
 	return n
 }
 
-// hear lets two weeks run through in which people are heard once an hour. Whoever is still
-// there at the end logs in as the last day begins.
+// hear lets two weeks run through in which people are heard a few times an hour. Whoever
+// is still there at the end logs in as the last day begins.
 func (w *World) hear(ctx context.Context, roll *rollcall.Roll, clock *rollcall.ManualClock) error {
 	var there []*visit
 	for next := clock.Now(); next.Before(w.playedFrom()); next = next.Add(coarse) {
-		w.planUntil(next, w.heardFrom())
-		for len(w.steps) > 0 && !w.steps[0].at.After(next) {
-			there = append(there, w.steps.next().of)
-		}
-		there = slices.DeleteFunc(there, func(v *visit) bool { return !v.until.After(next) })
+		there = w.thereAt(next, there)
 		if err := w.breathe(ctx, roll, clock, next); err != nil {
 			return err
 		}
@@ -107,11 +104,27 @@ func (w *World) hear(ctx context.Context, roll *rollcall.Roll, clock *rollcall.M
 		}
 		w.told(next)
 	}
-	for _, v := range there {
+	for _, v := range w.thereAt(w.playedFrom(), there) {
 		w.steps.add(w.playedFrom(), v)
 	}
-	// Nobody is heard in the rest of the last hour: the samples of its minutes would say so.
+	// Nobody is heard after the last look: the samples of the minutes since would say so.
 	return w.breathe(ctx, roll, clock, w.playedFrom())
+}
+
+// signOfLife asks the service for next to nothing: each command says that it lives.
+func (w *World) signOfLife(ctx context.Context, roll *rollcall.Roll) error {
+	_, err := roll.Friends(ctx, w.people[0].id, rollcall.PageRequest{})
+	return err
+}
+
+// thereAt returns the visits that go on at an instant: of those that went on before, and
+// of those that have begun since.
+func (w *World) thereAt(at time.Time, before []*visit) []*visit {
+	w.planUntil(at, w.heardFrom())
+	for len(w.steps) > 0 && !w.steps[0].at.After(at) {
+		before = append(before, w.steps.next().of)
+	}
+	return slices.DeleteFunc(before, func(v *visit) bool { return !v.until.After(at) })
 }
 
 // breathe moves the clock, in steps that are no outage.
@@ -122,9 +135,7 @@ func (w *World) breathe(ctx context.Context, roll *rollcall.Roll, clock *rollcal
 			at = to
 		}
 		clock.Set(at)
-
-		// Anybody's status will do: each command says that the service lives.
-		if _, err := roll.Status(ctx, w.people[0].id); err != nil {
+		if err := w.signOfLife(ctx, roll); err != nil {
 			return err
 		}
 	}
@@ -212,10 +223,7 @@ func (w *World) play(ctx context.Context, roll *rollcall.Roll, clock *rollcall.M
 			if to.After(present) {
 				to = present
 			}
-			if err := w.advance(ctx, roll, to, clock); err != nil {
-				return err
-			}
-			if _, err := roll.Status(ctx, w.people[0].id); err != nil { // a sign that the service lives
+			if err := cmp.Or(w.advance(ctx, roll, to, clock), w.signOfLife(ctx, roll)); err != nil {
 				return err
 			}
 			if at = to; at.Before(next) {

@@ -73,9 +73,14 @@ var places = []place{
 		family: parts("حداد/haddad منصور/mansour خليل/khalil ناصر/nasser صالح/saleh عباس/abbas فارس/fares زيدان/zidan"),
 	},
 	{
-		share: 0.07, region: "ap", between: " ",
-		given:  parts("प्रिया/priya राहुल/rahul अनिता/anita विक्रम/vikram नेहा/neha अर्जुन/arjun Kavya Rohan Meera Aditya"),
-		family: parts("शर्मा/sharma पटेल/patel सिंह/singh गुप्ता/gupta मेहता/mehta Iyer Nair Reddy Kapoor Banerjee"),
+		share: 0.04, region: "ap", between: " ",
+		given:  parts("प्रिया/priya राहुल/rahul अनिता/anita विक्रम/vikram नेहा/neha अर्जुन/arjun कविता/kavita रोहन/rohan"),
+		family: parts("शर्मा/sharma पटेल/patel सिंह/singh गुप्ता/gupta मेहता/mehta जोशी/joshi वर्मा/verma मिश्रा/mishra"),
+	},
+	{
+		share: 0.03, region: "ap", between: " ",
+		given:  parts("Kavya Rohan Meera Aditya Ananya Farhan Divya Karthik Sanjana Imran"),
+		family: parts("Iyer Nair Reddy Kapoor Banerjee Menon Das Rao Khan Pillai"),
 	},
 	{
 		share: 0.04, region: "af", between: " ",

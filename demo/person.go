@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -144,16 +145,34 @@ func (p *person) giveName(d *dice, taken map[string]bool) (region string) {
 	if at.familyFirst {
 		p.name = family.name + at.between + given.name
 	}
-	id := given.latin + "." + family.latin
-	switch d.below(4) {
-	case 0:
-		id = given.latin[:1] + family.latin
-	case 1:
-		id = given.latin + "_" + family.latin[:1]
-	}
-	for p.id = id; taken[p.id]; {
-		p.id = fmt.Sprintf("%s%d", id, 1+int(math.Pow(d.roll(), 4)*9999)) // most have two or three digits
+	for shape := 0; p.id == "" || taken[p.id]; shape++ {
+		p.id = makeID(d, given.latin, family.latin, shape)
 	}
 	taken[p.id] = true
 	return at.region
 }
+
+// makeID makes an id of a name. Most people try some shapes before they take a number: a
+// year of birth, or whatever comes to mind. The more of them are taken, the longer it is.
+func makeID(d *dice, given, family string, tried int) string {
+	shapes := [...]string{
+		given + "." + family, given[:1] + family, given + "_" + family[:1], given + family, given,
+		family + "." + given, given + "-" + family, given + family[:1], family + given[:1], given + "_" + family,
+	}
+	id := shapes[min(int(d.roll()*d.roll()*float64(len(shapes))*1.6), len(shapes)-1)]
+	switch d.weighted(0.70, 0.13, 0.12, 0.05) {
+	case 1:
+		return fmt.Sprintf("%s%02d", id, (70+d.below(38))%100)
+	case 2:
+		return fmt.Sprintf("%s%d", id, 1+d.below(9+9*tried))
+	case 3:
+		id += "_" + one(d, ventures)
+		if tried > 4 {
+			id += strconv.Itoa(d.below(10 * tried))
+		}
+	}
+	return id
+}
+
+// ventures are what else people put into their ids.
+var ventures = []string{"dev", "art", "music", "hq", "work", "home", "blog", "io", "x", "photo"}

@@ -76,7 +76,7 @@ func (w *World) first() rollcall.Day { return w.today - pastDays }
 func (w *World) heardFrom() time.Time { return (w.today - heardDays).Start(w.opts.Timezone) }
 
 // playedFrom returns when the part of the past begins that is lived.
-func (w *World) playedFrom() time.Time { return w.begun.Add(-livedThrough).Truncate(coarse) }
+func (w *World) playedFrom() time.Time { return w.begun.Add(-livedThrough).Truncate(time.Hour) }
 
 // dice gives numbers from 0 to 1 that follow from the seed and from what they are about.
 type dice uint64

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,26 @@ func TestFewerComeBackAsTimeGoesOnAndOnSundays(t *testing.T) {
 		}
 	}
 	require.Less(t, float64(weekday[time.Sunday]), 0.9*float64(weekday[time.Tuesday]))
+}
+
+func TestMostIDsAreNamesAndFewEndInManyDigits(t *testing.T) {
+	w := makeWorld(t, 1, 5000)
+	plain, long, users := 0, 0, 0
+	for _, p := range w.people {
+		if p.kind == "guest" {
+			continue
+		}
+		users++
+		switch name := strings.TrimRight(p.id, "0123456789"); len(p.id) - len(name) {
+		case 0:
+			plain++
+		case 1, 2:
+		default:
+			long++
+		}
+	}
+	require.Greater(t, plain, users/2)
+	require.Less(t, long, users/50)
 }
 
 func TestTheBusiestHourIsTheFirst(t *testing.T) {

@@ -111,7 +111,7 @@ func (p *partition) countEvents(events []event) {
 
 // sample makes the sample under way whole and begins the next one, once its minute is
 // over. It counts all users and sessions, and so costs what a list does.
-func (e *Engine) sample(now int64) error {
+func (e *Engine) sample(ctx context.Context, now int64) error {
 	minute := enginekit.MinuteOf(now)
 	if minute == 0 || !e.samples.due(minute) {
 		return nil
@@ -132,7 +132,7 @@ func (e *Engine) sample(now int64) error {
 	}
 	b := e.store.newBatch()
 	next := enginekit.NewSample(minute, online, sessions)
-	err := e.endMinute(b, &next)
+	err := e.endMinute(ctx, b, &next)
 	if err == nil {
 		err = e.store.queue(b)
 	}
@@ -157,7 +157,7 @@ func (e *Engine) countPublic(now int64) (online, sessions int) {
 }
 
 // endMinute puts into a batch that the sample under way is whole, and the next one begins.
-func (e *Engine) endMinute(b *pebble.Batch, next *enginekit.Sample) error {
+func (e *Engine) endMinute(ctx context.Context, b *pebble.Batch, next *enginekit.Sample) error {
 	s := &e.samples
 	if s.underWay.Minutes == 0 { // what came before the first sample is in none
 		return b.Set(sampleKey(minuteSamples, next.Minute), next.Encode(), nil)
@@ -181,7 +181,8 @@ func (e *Engine) endMinute(b *pebble.Batch, next *enginekit.Sample) error {
 		b.Set(sampleKey(minuteSamples, s.underWay.Minute), s.underWay.Encode(), nil),
 		b.Set(sampleKey(minuteSamples, next.Minute), next.Encode(), nil))
 
-	// Once an hour, what is no longer kept goes.
+	// Once an hour, what is no longer kept goes, key by key: each range that is deleted
+	// makes all that is read from then on dearer, until the memtable is flushed.
 	if err != nil || enginekit.HourOfMinute(next.Minute) == s.trimmed {
 		return err
 	}
@@ -190,7 +191,9 @@ func (e *Engine) endMinute(b *pebble.Batch, next *enginekit.Sample) error {
 		kind rollcall.Step
 	}{{minuteSamples, rollcall.StepMinute}, {hourSamples, rollcall.StepHour}} {
 		kept := enginekit.RangeOf(rollcall.SampleQuery{Step: step.kind, To: time.UnixMilli(1 << 50)}, next.Minute)
-		err = errors.Join(err, b.DeleteRange(sampleKey(step.of, 0), sampleKey(step.of, kept.From), nil))
+		err = errors.Join(err, e.store.scanRange(ctx, sampleKey(step.of, 0), sampleKey(step.of, kept.From), func(k, _ []byte) error {
+			return b.Delete(k, nil)
+		}))
 	}
 	return err
 }

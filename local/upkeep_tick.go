@@ -46,7 +46,7 @@ func (e *Engine) tick(ctx context.Context, at time.Time) error {
 	if err := e.sweep(ctx, now); err != nil {
 		return err
 	}
-	if err := e.sample(now); err != nil {
+	if err := e.sample(ctx, now); err != nil {
 		return err
 	}
 	if err := e.forgetOld(ctx, now, at); err != nil {

@@ -47,11 +47,13 @@ func (c *demoCmd) Run(a *app) error {
 	// Nothing outlives it: also when its terminal is closed.
 	ctx, stop := signal.NotifyContext(a.ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	dir, err := os.MkdirTemp("", "rollcall-demo-")
 	if err != nil {
 		return fmt.Errorf("make a temporary directory: %w", err)
 	}
+	ended := make(chan struct{})
+	defer close(ended)
+	context.AfterFunc(ctx, func() { endAtOnce(dir, ended) })
 	serve, err := c.serve(ctx, dir)
 	if err == nil {
 		under := a.with(ctx)
@@ -65,6 +67,27 @@ func (c *demoCmd) Run(a *app) error {
 		fmt.Fprintln(a.stdout, "The demo has ended, and all of it is gone.")
 	}
 	return err
+}
+
+// endAtOnce waits for a second signal, which ends the process at once, as a signal does
+// that nobody has asked for. Also then nothing is left.
+func endAtOnce(dir string, ended <-chan struct{}) {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	select {
+	case <-ended:
+		signal.Stop(again)
+	case s := <-again:
+		_ = os.RemoveAll(dir) // the process ends, whatever is left
+		signal.Reset()
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Signal(s)
+		}
+		if err != nil { // some systems send themselves no signals
+			os.Exit(1)
+		}
+	}
 }
 
 // serve returns the server's verb, with all settings from a file of the demo's own.

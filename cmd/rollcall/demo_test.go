@@ -93,8 +93,8 @@ func TestADemoHasAPastAndGoesOn(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestASecondInterruptEndsADemoAtOnce holds the end up by a request that does not end.
-func TestASecondInterruptEndsADemoAtOnce(t *testing.T) {
+// TestASecondInterruptEndsADemoAtOnceAndLeavesNothing holds the end up by a request that does not end.
+func TestASecondInterruptEndsADemoAtOnceAndLeavesNothing(t *testing.T) {
 	cmd, s, _, _, temp := spawnDemo(t)
 	data, err := filepath.Glob(filepath.Join(temp, "rollcall-demo-*", "data"))
 	require.NoError(t, err)
@@ -112,6 +112,9 @@ func TestASecondInterruptEndsADemoAtOnce(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, cmd.Wait(), &exit)
 	require.Negative(t, exit.ExitCode(), "ended by the signal")
+	left, err := filepath.Glob(filepath.Join(temp, "*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // eventPage returns the oldest events that are kept.
