@@ -34,7 +34,7 @@ type layer struct {
 // layers is the direction in which imports run. A package in no layer has no
 // place yet, and is reported.
 func layers() []layer {
-	doors := []string{"client", "console", "demo", "history", "httpapi", "loadgen", "middleware", "replay", "respapi", "transfer", "udpbeat", "webhook"}
+	doors := []string{"client", "console", "demo", "history", "httpapi", "loadgen", "middleware", "replay", "respapi", "takeover", "transfer", "udpbeat", "webhook"}
 	engines := []string{"local", "redis"}
 	all := slices.Concat(doors, engines, []string{"archive", ".", "internal"})
 
@@ -221,6 +221,8 @@ func verdicts() []verdict {
 		{from: "cmd/rollcall", to: below("client")},
 		{from: "loadgen", to: below("udpbeat"), rule: "never an engine, the archive or each other"},
 		{from: "history", to: below("local"), rule: "never an engine, the archive or each other"},
+		{from: "takeover", to: "github.com/redis/rueidis"},
+		{from: "takeover", to: below("redis"), rule: "never an engine, the archive or each other"},
 		{from: "transfer", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "replay", to: below("local"), rule: "never an engine, the archive or each other"},
 		{from: "replay", to: below("transfer"), rule: "never an engine, the archive or each other"},

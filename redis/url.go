@@ -197,3 +197,22 @@ func (o *Options) Where() string {
 	}
 	return "Redis " + kind + strings.Join(a.hosts, ",") + ", keys " + o.Prefix + ":…"
 }
+
+// NewClient connects to a Redis for other uses than an engine's: a look at what stands
+// there, say. The URL is that of [Options]. Each write to a connection is bounded by the
+// timeout; the context of a command bounds the command.
+func NewClient(rawURL string, timeout time.Duration) (rueidis.Client, error) {
+	a, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	option, err := a.option(timeout)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	return client, nil
+}

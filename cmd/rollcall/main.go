@@ -49,6 +49,7 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault, or repair it."`
 	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`
 	Config  configCmd  `cmd:"" help:"Show or check the configuration."`
+	Doctor  doctorCmd  `cmd:"" help:"Look at a system built by hand on Redis, and say what is wrong."`
 	Bench   benchCmd   `cmd:"" help:"Put a server, or the library, under load and measure it."`
 	Version versionCmd `cmd:"" help:"Show the version."`
 

@@ -1,0 +1,17 @@
+// Package takeover looks at systems that were built by hand on Redis.
+//
+// [Doctor] looks at such a system and says in numbers what is wrong with it.
+//
+// Five layouts are known; docs/taking-over.md describes what each looks like:
+//
+//	online-zset     members user or user:session, by login time
+//	last-seen-zset  members user, by the time of the last request
+//	heartbeat-zset  members user, by the time of the last heartbeat
+//	login-bitmaps   a bitmap for each user and month, a bit for each day
+//	minute-sets     a set for each minute of the hour, of the users heard in it
+//
+// What is asked of the old Redis are reads in small portions, at a bounded rate:
+// the SCAN family, and commands whose cost does not grow with the data. KEYS is
+// never used, and nothing depends on keyspace notifications. Doctor
+// writes nothing there.
+package takeover

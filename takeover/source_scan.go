@@ -1,0 +1,162 @@
+package takeover
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+// errEnough ends a walk that has seen what it needs.
+var errEnough = errors.New("enough")
+
+// member is an element of a sorted set.
+type member struct {
+	name  string
+	score float64
+}
+
+// position is how far a walk has come: the server and the cursor of SCAN. The zero
+// value is the beginning.
+type position struct {
+	Node   string `json:"node,omitempty"`
+	Cursor uint64 `json:"cursor,omitempty"`
+}
+
+// walkKeys shows visit the keys that match a pattern, a portion at a time, with the
+// position behind it. A key may come twice.
+func (s *Source) walkKeys(ctx context.Context, match string, from position, visit func([]string, position) error) error {
+	nodes, err := s.masters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, address := range slices.Sorted(maps.Keys(nodes)) {
+		node := nodes[address]
+		if address < from.Node {
+			continue
+		}
+		cursor := uint64(0)
+		if address == from.Node {
+			cursor = from.Cursor
+		}
+		for {
+			c := node.B().Scan().Cursor(cursor).Match(match).Count(portion).Build()
+			m, err := s.doOn(ctx, node, portion, c)
+			if err != nil {
+				return err
+			}
+			entry, err := m.AsScanEntry()
+			if err != nil {
+				return s.readError(err)
+			}
+			cursor = entry.Cursor
+			if err := visit(entry.Elements, position{address, cursor}); err != nil {
+				return err
+			}
+			if cursor == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// walkZset shows visit the members of a sorted set, a portion at a time, with the
+// cursor behind it. One that changes meanwhile may come twice.
+func (s *Source) walkZset(ctx context.Context, key string, from uint64, visit func([]member, uint64) error) error {
+	for cursor := from; ; {
+		m, err := s.do(ctx, portion, s.client.B().Zscan().Key(key).Cursor(cursor).Count(portion).Build())
+		if err != nil {
+			return err
+		}
+		entry, err := m.AsScanEntry()
+		if err != nil {
+			return s.readError(err)
+		}
+		members, err := pairs(entry.Elements)
+		if err != nil {
+			return err
+		}
+		cursor = entry.Cursor
+		if err := visit(members, cursor); err != nil || cursor == 0 {
+			return err
+		}
+	}
+}
+
+// walkSet shows visit the members of a set, a portion at a time.
+func (s *Source) walkSet(ctx context.Context, key string, visit func([]string) error) error {
+	for cursor := uint64(0); ; {
+		m, err := s.do(ctx, portion, s.client.B().Sscan().Key(key).Cursor(cursor).Count(portion).Build())
+		if err != nil {
+			return err
+		}
+		entry, err := m.AsScanEntry()
+		if err != nil {
+			return s.readError(err)
+		}
+		cursor = entry.Cursor
+		if err := visit(entry.Elements); err != nil || cursor == 0 {
+			return err
+		}
+	}
+}
+
+// pairs reads members and scores that follow each other.
+func pairs(elements []string) ([]member, error) {
+	out := make([]member, 0, len(elements)/2)
+	for i := 0; i+1 < len(elements); i += 2 {
+		score, err := strconv.ParseFloat(elements[i+1], 64)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, member{elements[i], score})
+	}
+	return out, nil
+}
+
+// scores asks for the scores of members; NaN-free: there says which have one.
+func (s *Source) scores(ctx context.Context, key string, names []string) (scores []float64, there []bool, err error) {
+	cmds := make([]rueidis.Completed, len(names))
+	for i, name := range names {
+		cmds[i] = s.client.B().Zscore().Key(key).Member(name).Build()
+	}
+	answers, err := s.all(ctx, cmds...)
+	if err != nil {
+		return nil, nil, err
+	}
+	scores, there = make([]float64, len(names)), make([]bool, len(names))
+	for i := range answers {
+		if answers[i].IsNil() {
+			continue
+		}
+		if scores[i], err = answers[i].AsFloat64(); err != nil {
+			return nil, nil, s.readError(err)
+		}
+		there[i] = true
+	}
+	return scores, there, nil
+}
+
+// number asks a command that answers with an integer.
+func (s *Source) number(ctx context.Context, c rueidis.Completed) (int64, error) {
+	m, err := s.do(ctx, 1, c)
+	if err != nil || m.IsNil() {
+		return 0, err
+	}
+	n, err := m.AsInt64()
+	return n, s.readError(err)
+}
+
+// kind asks for the type of a key; "none" if it is not there.
+func (s *Source) kind(ctx context.Context, key string) (string, error) {
+	m, err := s.do(ctx, 1, s.client.B().Type().Key(key).Build())
+	if err != nil {
+		return "", err
+	}
+	text, err := m.ToString()
+	return text, s.readError(err)
+}
