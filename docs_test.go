@@ -317,10 +317,10 @@ func TestFormatsListsEveryTableOfTheStore(t *testing.T) {
 	require.Contains(t, formats, "now "+number[1]+".", "docs/formats.md says another number of the format")
 }
 
-func TestTheGuideListsEverySetting(t *testing.T) {
-	documented := append(words(read(t, "docs/guide.md")), words(read(t, "docs/operations.md"))...)
+func TestTheDocsListEverySetting(t *testing.T) {
+	documented := append(words(read(t, "docs/configuration.md")), words(read(t, "docs/operations.md"))...)
 	for _, m := range regexp.MustCompile(`key:"([a-z._]+)"`).FindAllStringSubmatch(read(t, "cmd/rollcall/config_keys.go"), -1) {
-		require.True(t, slices.Contains(documented, m[1]), "neither docs/guide.md nor docs/operations.md names the setting %s", m[1])
+		require.True(t, slices.Contains(documented, m[1]), "neither docs/configuration.md nor docs/operations.md names the setting %s", m[1])
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // TestTheQueryOfTheGuideFindsWhoWasThere asks each kind of database what the guide shows.
 func TestTheQueryOfTheGuideFindsWhoWasThere(t *testing.T) {
-	guide, err := os.ReadFile("../docs/guide.md")
+	guide, err := os.ReadFile("../docs/attendance.md")
 	require.NoError(t, err)
 	shown := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
 	require.Len(t, shown, 1, "each query of the guide is asked")

@@ -59,14 +59,15 @@ func codeOf(t *testing.T, doc, language, has string) string {
 
 // ran says of each block which test runs it, or why none can.
 func ran() []struct{ doc, language, has, test, why string } {
-	const guide, formats = "docs/guide.md", "docs/formats.md"
+	const webhooks, formats = "docs/webhooks.md", "docs/formats.md"
 	return []struct{ doc, language, has, test, why string }{
-		{doc: guide, language: "yaml", test: "TestTheConfigurationOfTheDocsIsValid"},
-		{doc: guide, language: "js", has: "EventSource", test: "TestTheEventSourceOfTheGuideHearsWhoComesOnline"},
-		{doc: guide, language: "js", has: "standardwebhooks", test: "TestTheLibraryOfStandardWebhooksTakesOurSignatures"},
-		{doc: guide, language: "python", has: "webhook-id", test: "TestTheLibraryOfStandardWebhooksTakesOurSignatures"},
-		{doc: guide, language: "go", has: "webhook-id", test: "TestTheLibraryOfStandardWebhooksTakesOurSignatures"},
-		{doc: guide, language: "sql", has: "rollcall_login_days", test: "TestTheQueryOfTheGuideFindsWhoWasThere"},
+		{doc: "docs/sessions.md", language: "yaml", test: "TestTheConfigurationOfTheDocsIsValid"},
+		{doc: "docs/attendance.md", language: "yaml", test: "TestTheConfigurationOfTheDocsIsValid"},
+		{doc: "docs/events.md", language: "js", has: "EventSource", test: "TestTheEventSourceOfTheGuideHearsWhoComesOnline"},
+		{doc: webhooks, language: "js", has: "standardwebhooks", test: "TestTheLibraryOfStandardWebhooksTakesOurSignatures"},
+		{doc: webhooks, language: "python", has: "webhook-id", test: "TestTheLibraryOfStandardWebhooksTakesOurSignatures"},
+		{doc: webhooks, language: "go", has: "webhook-id", test: "TestTheLibraryOfStandardWebhooksTakesOurSignatures"},
+		{doc: "docs/attendance.md", language: "sql", has: "rollcall_login_days", test: "TestTheQueryOfTheGuideFindsWhoWasThere"},
 		{doc: formats, language: "python", has: "sha256", test: "TestTheScriptOfTheDocsChecksTheAuditTrail"},
 		{doc: formats, language: "python", has: "csv", test: "TestTheScriptOfTheDocsReadsTheOffloadLog"},
 		{doc: "clients/typescript/README.md", language: "js", test: "TestTheNPMPackage"},
@@ -198,7 +199,7 @@ func TestTheEventSourceOfTheGuideHearsWhoComesOnline(t *testing.T) {
 	page := b.open(site.URL)
 	var made struct{ Ticket string }
 	s.get(&made, request{method: "POST", path: "/v1/events/tickets", body: map[string]any{"types": []string{"user.online"}}}, 201)
-	code := strings.ReplaceAll(codeOf(t, "docs/guide.md", "js", "EventSource"), "https://rollcall.example", site.URL)
+	code := strings.ReplaceAll(codeOf(t, "docs/events.md", "js", "EventSource"), "https://rollcall.example", site.URL)
 	page.run(`window.shown = []; const ticket = "` + made.Ticket + `", show = (e) => shown.push(e.user); ` + code + `; window.events = events`)
 	holds := func(expression string) func() bool { return func() bool { return page.text(expression) == "true" } }
 	require.Eventually(t, holds("events.readyState === 1"), browserWait, 10*time.Millisecond, "the stream is open")

@@ -153,7 +153,7 @@ func TestTheLibraryOfStandardWebhooksTakesOurSignatures(t *testing.T) {
 		{"go", "receive.go.txt", "receive.go", "receiver.go", goReceiver},
 	} {
 		copyFile(t, filepath.Join("webhook", r.kept), filepath.Join(dir, r.driver))
-		write(t, dir, r.receiver, r.begin+codeOf(t, "docs/guide.md", r.language, "ebhook"))
+		write(t, dir, r.receiver, r.begin+codeOf(t, "docs/webhooks.md", r.language, "ebhook"))
 		command := map[string][]string{"js": {"node", r.driver}, "python": {"python3", r.driver}, "go": {"go", "run", r.driver, r.receiver}}[r.language]
 		require.Equal(t, "4\n", tools.run(t, dir, []string{"GOWORK=off", "GOFLAGS="}, command[0], append(command[1:], list)...), "the receiver in %s", r.language)
 	}

@@ -61,7 +61,7 @@ func (c *config) openDataDir() error {
 	case c.redis != nil && !c.create:
 		return fmt.Errorf("there is no secret: configure the one of the servers, or copy their file %q to %s", secretFile, c.dataDir)
 	case exists:
-		return fmt.Errorf("%s is missing, and the data was made with it: put it back from a backup; without it bans, cursors and retried logins would no longer hold (docs/guide.md, \"The secret is lost\")",
+		return fmt.Errorf("%s is missing, and the data was made with it: put it back from a backup; without it bans, cursors and retried logins would no longer hold (docs/troubleshooting.md, \"The secret is lost\")",
 			filepath.Join(c.dataDir, secretFile))
 	}
 	c.secret, err = c.makeSecret()

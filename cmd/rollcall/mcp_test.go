@@ -177,7 +177,7 @@ func TestOnlyKickOfTheToolsForModelsChangesAnything(t *testing.T) {
 // TestTheGuideSaysHowAModelIsServed holds the table and the configuration in the guide to
 // the tools and to the command line.
 func TestTheGuideSaysHowAModelIsServed(t *testing.T) {
-	text, err := os.ReadFile("../../docs/guide.md")
+	text, err := os.ReadFile("../../docs/cli.md")
 	require.NoError(t, err)
 	_, part, _ := strings.Cut(string(text), "\n## Language models\n")
 	part, _, _ = strings.Cut(part, "\n## ")

@@ -68,7 +68,7 @@ func TestTheGuideShowsTheseRouters(t *testing.T) {
 	for _, name := range must[[]string](t)(filepath.Glob("*.go")) {
 		code.Write(must[[]byte](t)(os.ReadFile(name)))
 	}
-	guide := string(must[[]byte](t)(os.ReadFile("../../docs/guide.md")))
+	guide := string(must[[]byte](t)(os.ReadFile("../../docs/library.md")))
 	_, part, _ := strings.Cut(guide, "\n## Middleware\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(part, -1)
