@@ -78,7 +78,7 @@ prepare() {
 
 # Packages run in this order: those that take longest first, so that no core is
 # left idle at the end.
-everything=(./redis ./e2e ./archive ./local ./e2e/torture ./...)
+everything=(./redis ./e2e ./archive ./local ./cmd/rollcall ./httpapi ./e2e/torture ./...)
 
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
@@ -148,7 +148,7 @@ goroutines() {
 }
 
 # watched lists the tests that the race detector watches: those that start goroutines,
-# and those of the imports, which do so themselves.
+# and of the imports, which do so themselves, two: see watchedCases for more.
 watched() {
     local package names
     names=$(
@@ -158,13 +158,15 @@ watched() {
         for package in "${selfStarting[@]}"; do
             tests "$package" || exit
         done
-        printf '%s\n' TestImportMatchesAPlainSet TestAnImportEndsWithItsContext TestEveryPacking TestCutShort
+        printf '%s\n' TestAnImportEndsWithItsContext TestCutShort
     ) || return
     grep -E '^Test' <<<"$names" | sort -u | grep -vE -- "$(joined "${sequential[@]}")"
 }
 
-# watchedCases are cases of other tests that it watches.
+# watchedCases are cases of other tests that it watches: the others of an import have the
+# same goroutines, and other data.
 watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|TestWritesResumeWhenTheDiskIsWellAgain$/^journal'
+watchedCases+='|TestImportMatchesAPlainSet$/^Europe|TestEveryPacking$/^zstd$'
 
 # The steps of .ci/run vet all that is built, by more rules than go test has.
 # What the race detector leaves out is SQLite, a program in C that became Go and whose

@@ -53,7 +53,7 @@ func build(ctx context.Context, root, dir string) (string, error) {
 	if err := os.WriteFile(overlayFile, list, 0o600); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlayFile, "-o", binary, "./cmd/rollcall") //nolint:gosec // our own arguments
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-overlay", overlayFile, "-o", binary, "./cmd/rollcall") //nolint:gosec // our own arguments
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the binary: %w\n%s", err, out)
