@@ -119,9 +119,9 @@ func (e *Engine) loginCall(now int64, b *rollcall.StartSession, ahead string) ca
 	var random, home packer
 	random.u64(b.Random)
 	home.u16(uint16(rollcall.HashUser(s.User)))
-	day, retry, request, nonce := "", "", "", ""
+	day, month, retry, request, nonce := "", "", "", "", ""
 	if b.MarkToday {
-		day = fmt.Sprint(int32(b.Today))
+		day, month = fmt.Sprint(int32(b.Today)), fmt.Sprint(int32(rollcall.MonthOf(b.Today)))
 	}
 	if b.Retry != nil {
 		retry, request, nonce = string(b.Retry.Key[:]), string(b.Retry.Request[:]), string(b.Retry.Nonce[:])
@@ -130,7 +130,7 @@ func (e *Engine) loginCall(now int64, b *rollcall.StartSession, ahead string) ca
 		packPolicies(b.Policies.List()), s.User, string(b.BanKey[:]), s.Kind, s.Name, s.App, s.Device, s.DeviceID,
 		addrText(s.IP), packRest(s), tokenText(b.Token), random.text(), home.text(), day,
 		retry, request, nonce, fmt.Sprint(e.settings.RetryKeep.Milliseconds()), flag(s.Kind == "" || e.kinds.has(s.Kind, now)),
-		packIDs(b.Evict), fmt.Sprint(rollcall.MaxConflicts), fmt.Sprint(makeRoomStep), ahead)
+		packIDs(b.Evict), fmt.Sprint(rollcall.MaxConflicts), fmt.Sprint(makeRoomStep), ahead, month)
 	c.noRepeat = b.Retry == nil
 	return c
 }

@@ -1,4 +1,4 @@
--- needs: env bytes invisible event presence session_large session_read session due session_due days_index days policy
+-- needs: env
 -- Starts a session. It refuses a user who is banned, replaces the session of the same
 -- device, keeps the policy's limits, and stores the session with its indexes, its
 -- beat, its mark and its events.
@@ -33,6 +33,11 @@ local evictIDs = ARGV[21] -- sessions that end with the login, packed
 local mostNamed = tonumber(ARGV[22]) -- sessions in the way that are named
 local most = tonumber(ARGV[23]) -- sessions that one script ends for each limit to make room
 local endedAhead = ARGV[24] -- ids that earlier steps of the login ended, packed
+local month = ARGV[25] -- of the day: year * 100 + month
+
+-- needs: session_start_plain
+-- Any other login.
+-- needs: bytes invisible event presence session_large session_read session due session_due days_index days policy
 
 local EVICT_IDLE, REJECT = 1, 2
 
