@@ -1,8 +1,11 @@
-// Package takeover looks at systems that were built by hand on Redis.
+// Package takeover moves systems that were built by hand on Redis to Rollcall.
 //
-// [Doctor] looks at such a system and says in numbers what is wrong with it.
+// [Doctor] looks at such a system and says in numbers what is wrong with it. An
+// [Importer] reads it and enters what it finds; it can follow the old system until
+// the switch, and compares both sides.
 //
-// Five layouts are known; docs/taking-over.md describes what each looks like:
+// Five layouts are known. docs/taking-over.md describes what each looks like and
+// what becomes of it:
 //
 //	online-zset     members user or user:session, by login time
 //	last-seen-zset  members user, by the time of the last request
@@ -12,6 +15,6 @@
 //
 // What is asked of the old Redis are reads in small portions, at a bounded rate:
 // the SCAN family, and commands whose cost does not grow with the data. KEYS is
-// never used, and nothing depends on keyspace notifications. Doctor
-// writes nothing there.
+// never used, and nothing depends on keyspace notifications. Neither
+// writes anything there.
 package takeover

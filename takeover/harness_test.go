@@ -2,6 +2,7 @@ package takeover_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,21 @@ func (o *old) do(lines ...string) {
 			require.NoError(o.t, err, "%s", lines[i])
 		}
 	}
+}
+
+// ask runs a command and returns its answer as texts.
+func (o *old) ask(line string) []string {
+	o.t.Helper()
+	r := o.client.Do(o.t.Context(), o.client.B().Arbitrary(strings.Fields(line)...).Build())
+	if list, err := r.AsStrSlice(); err == nil {
+		return list
+	}
+	if n, err := r.AsInt64(); err == nil {
+		return []string{strconv.FormatInt(n, 10)}
+	}
+	text, err := r.ToString()
+	require.NoError(o.t, err, "%s", line)
+	return []string{text}
 }
 
 func ms(ago time.Duration) string  { return fmt.Sprint(now.Add(-ago).UnixMilli()) }

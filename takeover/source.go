@@ -24,7 +24,7 @@ const (
 	defaultTimeout = 3 * time.Second
 	// portion is how many keys or entries are asked for at a time: about a
 	// millisecond of Redis.
-	portion = 500
+	portion = 1000
 )
 
 // Source is a Redis on which a system was built by hand. It is read only, unless it is
@@ -134,4 +134,18 @@ func (s *Source) masters(ctx context.Context) (map[string]rueidis.Client, error)
 		}
 	}
 	return nodes, nil
+}
+
+// runID returns what tells this run of a standalone server from the next; "" if
+// that cannot be known. The positions of SCAN are good for one run.
+func (s *Source) runID(ctx context.Context) string {
+	if s.client.Mode() == rueidis.ClientModeCluster {
+		return ""
+	}
+	m, err := s.do(ctx, 1, s.client.B().Info().Section("server").Build())
+	if err != nil {
+		return ""
+	}
+	text, _ := m.ToString()
+	return infoField(text, "run_id")
 }

@@ -3,12 +3,17 @@ package takeover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
+
+// mostOfOneScore bounds how many members with one score are read at once.
+const mostOfOneScore = 64_000
 
 // errEnough ends a walk that has seen what it needs.
 var errEnough = errors.New("enough")
@@ -105,6 +110,38 @@ func (s *Source) walkSet(ctx context.Context, key string, visit func([]string) e
 	}
 }
 
+// newer shows visit the members whose score lies between least and most, a portion at a time.
+// Of members with one score a portion ends in, the rest is read by a larger one.
+func (s *Source) newer(ctx context.Context, key string, least, most float64, visit func([]member) error) error {
+	from, size := strconv.FormatFloat(least, 'f', -1, 64), int64(portion)
+	for {
+		c := s.client.B().Zrangebyscore().Key(key).Min(from).Max(strconv.FormatFloat(most, 'f', -1, 64)).Withscores().Limit(0, size).Build()
+		m, err := s.do(ctx, int(size), c)
+		if err != nil {
+			return err
+		}
+		scores, err := m.AsZScores()
+		if err != nil {
+			return s.readError(err)
+		}
+		some := make([]member, len(scores))
+		for i, z := range scores {
+			some[i] = member{z.Member, z.Score}
+		}
+		if err := visit(some); err != nil || int64(len(some)) < size {
+			return err
+		}
+		last := strconv.FormatFloat(some[len(some)-1].score, 'f', -1, 64)
+		if last == from {
+			if size *= 2; size > mostOfOneScore {
+				return fmt.Errorf("more than %d members of %s have the score %s", mostOfOneScore, quoted(visible(key)), last)
+			}
+		} else {
+			from, size = last, portion
+		}
+	}
+}
+
 // pairs reads members and scores that follow each other.
 func pairs(elements []string) ([]member, error) {
 	out := make([]member, 0, len(elements)/2)
@@ -118,7 +155,40 @@ func pairs(elements []string) ([]member, error) {
 	return out, nil
 }
 
-// scores asks for the scores of members; NaN-free: there says which have one.
+// texts asks for the strings of keys. Of one that is not there it says so; one of another
+// type is there, and has no text.
+func (s *Source) texts(ctx context.Context, keys []string) (values []string, there []bool, err error) {
+	values, there = make([]string, len(keys)), make([]bool, len(keys))
+	if len(keys) == 0 {
+		return values, there, nil
+	}
+	cmds := make([]rueidis.Completed, len(keys))
+	for i, key := range keys {
+		cmds[i] = s.client.B().Get().Key(key).Build()
+	}
+	if err := s.wait(ctx, len(keys)); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	for i, r := range s.client.DoMulti(ctx, cmds...) {
+		text, err := r.ToString()
+		if answer, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(answer.Error(), "WRONGTYPE") {
+			there[i] = true
+			continue
+		}
+		if rueidis.IsRedisNil(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, s.readError(err)
+		}
+		values[i], there[i] = text, true
+	}
+	return values, there, nil
+}
+
+// scores asks for the scores of members; there says which have one.
 func (s *Source) scores(ctx context.Context, key string, names []string) (scores []float64, there []bool, err error) {
 	cmds := make([]rueidis.Completed, len(names))
 	for i, name := range names {
@@ -159,4 +229,14 @@ func (s *Source) kind(ctx context.Context, key string) (string, error) {
 	}
 	text, err := m.ToString()
 	return text, s.readError(err)
+}
+
+// infoField finds a field in an answer of INFO.
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value
+		}
+	}
+	return ""
 }

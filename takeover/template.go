@@ -85,3 +85,21 @@ func (t *template) key(values map[string]string) string {
 
 // ofUser returns the key of a user in a family that has no other place.
 func (t *template) ofUser(user string) string { return t.key(map[string]string{"user": user}) }
+
+// glob returns a pattern of SCAN that every key of the family matches.
+func (t *template) glob(values map[string]string) string {
+	escape := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+	var b strings.Builder
+	for _, p := range t.parts {
+		value, known := values[p.place]
+		switch {
+		case p.place == "":
+			b.WriteString(escape.Replace(p.text))
+		case known:
+			b.WriteString(escape.Replace(value))
+		default:
+			b.WriteString("*")
+		}
+	}
+	return b.String()
+}

@@ -11,6 +11,9 @@ import (
 	"github.com/rollcall/rollcall/takeover"
 )
 
+// oldRedisVariable holds the URL of the Redis of a hand-built system.
+const oldRedisVariable = "ROLLCALL_OLD_REDIS"
+
 // exitNotLooked is the status of a doctor that could not look.
 const exitNotLooked = 3
 
@@ -23,7 +26,7 @@ type doctorCmd struct {
 	Time     string `default:"60s" placeholder:"60s" help:"Longest walk over the names of keys."`
 	Rate     int    `default:"20000" placeholder:"20000" help:"Keys and entries read a second, at most."`
 	JSON     bool   `help:"As JSON."`
-	URL      string `arg:"" help:"The old Redis, as in redis.url."`
+	URL      string `arg:"" optional:"" help:"The old Redis, as in redis.url (or ROLLCALL_OLD_REDIS, as others see arguments)."`
 }
 
 // oldNames are the names of the keys of a hand-built system.
@@ -56,6 +59,12 @@ it could not look.`
 // Run looks.
 func (c *doctorCmd) Run(a *app) error {
 	opts, err := c.options()
+	if c.URL == "" {
+		c.URL = a.variable(oldRedisVariable)
+	}
+	if c.URL == "" {
+		err = errors.Join(err, errors.New("name the old Redis, or put its URL into "+oldRedisVariable))
+	}
 	if err != nil {
 		return usageError{err}
 	}

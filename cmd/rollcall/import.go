@@ -20,6 +20,7 @@ import (
 type importCmd struct {
 	CSV   importCSVCmd   `cmd:"" name:"csv" help:"Take in rows time,user[,kind] as days of attendance."`
 	Store importStoreCmd `cmd:"" name:"store" help:"Take in what \"rollcall export\" wrote."`
+	Redis importRedisCmd `cmd:"" name:"redis" help:"Take over a system built by hand on Redis."`
 }
 
 type importCSVCmd struct {

@@ -42,7 +42,7 @@ type commands struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
 	Demo    demoCmd    `cmd:"" help:"Run a server with made-up users, to look around."`
 	Replay  replayCmd  `cmd:"" help:"Play a log and report who was online, when, on which days."`
-	Import  importCmd  `cmd:"" help:"Take in login history, or what was exported."`
+	Import  importCmd  `cmd:"" help:"Take in login history, what was exported, or a system built by hand."`
 	Export  exportCmd  `cmd:"" help:"Write all that is known about users to a file."`
 	Archive archiveCmd `cmd:"" help:"Copy days into the archive, and see or read back what is there."`
 	Key     keyCmd     `cmd:"" help:"Make, list and revoke API keys."`

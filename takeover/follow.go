@@ -1,0 +1,93 @@
+package takeover
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// overlap is how much of what has been read is read again, as servers write with clocks
+	// that differ.
+	overlap = 30 * time.Second
+	// sweepEvery is how many looks there are between two walks over what may have left the old
+	// system, and over friends.
+	sweepEvery = 12
+)
+
+// Follow looks again and again at what has changed in the old system, until ctx ends. Run
+// comes before it. The last look is the caller's: see Look.
+func (m *Importer) Follow(ctx context.Context, each func(Summary)) error {
+	tick := time.NewTicker(m.opts.Every)
+	defer tick.Stop()
+	for i := 1; ; i++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := m.Look(ctx, i%sweepEvery == 0); err != nil {
+			if ctx.Err() != nil {
+				return nil // it was told to end
+			}
+			return err
+		}
+		if each != nil {
+			each(m.summary)
+		}
+	}
+}
+
+// Look enters what has changed since the last look: of sorted sets what has a later score,
+// less an overlap; the bitmaps of today and yesterday; the sets of the last two minutes. A
+// thorough look also ends sessions that have left the old list, and reads the lists of
+// friends.
+func (m *Importer) Look(ctx context.Context, thorough bool) error {
+	if m.state == nil {
+		var err error
+		if m.state, err = openState("", m.opts.Layout, m.names.key, ""); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch m.opts.Layout {
+	case OnlineZset:
+		err = m.lookAtNewer(ctx, m.enterOnline)
+		if err == nil && thorough {
+			err = m.endGone(ctx)
+		}
+	case LastSeenZset, HeartbeatZset:
+		err = m.lookAtNewer(ctx, m.enterSeen)
+	case LoginBitmaps:
+		months := map[string]bool{m.opts.Now().Format("2006-01"): true, m.opts.Now().AddDate(0, 0, -1).Format("2006-01"): true}
+		for month := range months {
+			if err == nil {
+				err = m.readBitmaps(ctx, map[string]string{"month": month})
+			}
+		}
+	case MinuteSets:
+		err = m.readMinutes(ctx, 2)
+	}
+	if err == nil && thorough && m.names.friends != nil {
+		m.state.At = position{}
+		err = m.readFriends(ctx)
+	}
+	return err
+}
+
+// lookAtNewer reads the members with scores from the last high-water mark on, in either unit.
+func (m *Importer) lookAtNewer(ctx context.Context, enter func(context.Context, []member) error) error {
+	from := m.high - float64(overlap.Milliseconds())
+	visit := func(some []member) error {
+		m.read(len(some))
+		return enter(ctx, some)
+	}
+	if m.opts.Unit != UnitMilliseconds {
+		if err := m.src.newer(ctx, m.names.key, max(0, from/1000), firstMilliseconds-1, visit); err != nil {
+			return err
+		}
+	}
+	if m.opts.Unit == UnitSeconds {
+		return nil
+	}
+	return m.src.newer(ctx, m.names.key, max(firstMilliseconds, from), 1e15, visit)
+}

@@ -1,0 +1,99 @@
+package takeover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rollcall/rollcall"
+)
+
+// readFriends reads the lists of friends.
+func (m *Importer) readFriends(ctx context.Context) error {
+	from := m.state.At
+	return m.src.walkKeys(ctx, m.names.friends.glob(nil), from, func(keys []string, at position) error {
+		for _, key := range keys {
+			if err := m.enterFriends(ctx, key); err != nil {
+				return err
+			}
+		}
+		m.read(len(keys))
+		return m.state.save(at, m.high)
+	})
+}
+
+// enterFriends makes the list of a user what the old one is.
+func (m *Importer) enterFriends(ctx context.Context, key string) error {
+	values, ok := m.names.friends.match(key)
+	if !ok {
+		return nil
+	}
+	list, err := m.friendsOf(ctx, key, values["user"])
+	if err != nil || list == nil {
+		return err
+	}
+	err = m.to.ReplaceFriends(ctx, values["user"], list)
+	if rollcall.CodeOf(err) == rollcall.CodeInvalidArgument {
+		m.refuse(key, err)
+		return nil
+	}
+	m.summary.Friends++
+	return err
+}
+
+// friendsOf reads an old list, by user; nil if it is none that can be entered.
+func (m *Importer) friendsOf(ctx context.Context, key, user string) ([]rollcall.Friend, error) {
+	kind, err := m.src.kind(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	var list []rollcall.Friend
+	add := func(f rollcall.Friend) error {
+		if f.User == user { // nobody is their own friend
+			return nil
+		}
+		if list = append(list, f); len(list) > 2*rollcall.MaxFriends {
+			return errEnough
+		}
+		return nil
+	}
+	switch kind {
+	case "set":
+		err = m.src.walkSet(ctx, key, func(friends []string) error {
+			for _, friend := range friends {
+				if err := add(rollcall.Friend{User: friend}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	case "zset":
+		err = m.src.walkZset(ctx, key, 0, func(friends []member, _ uint64) error {
+			for _, z := range friends {
+				f := rollcall.Friend{User: z.name}
+				if at, ok := m.opts.Unit.instant(z.score); ok {
+					f.Since = at
+				}
+				if err := add(f); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	case "none":
+		return nil, nil
+	default:
+		m.refuse(key, fmt.Errorf("it is a %s, and no list of friends", kind))
+		return nil, nil
+	}
+	if err == errEnough { //nolint:errorlint // our own, as it is
+		m.refuse(key, fmt.Errorf("it has more than %d friends", rollcall.MaxFriends))
+		return nil, nil
+	}
+	slices.SortFunc(list, func(a, b rollcall.Friend) int { return compareText(a.User, b.User) })
+	list = slices.CompactFunc(list, func(a, b rollcall.Friend) bool { return a.User == b.User })
+	if list == nil {
+		list = []rollcall.Friend{}
+	}
+	return list, err
+}

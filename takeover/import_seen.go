@@ -1,0 +1,130 @@
+package takeover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall/rollcall"
+)
+
+// lastSeen is when a user was last seen in the old system.
+type lastSeen struct {
+	user string
+	at   time.Time
+}
+
+// enterSeen enters members of a sorted set of last-seen times.
+func (m *Importer) enterSeen(ctx context.Context, some []member) error {
+	list := make([]lastSeen, 0, len(some))
+	for _, z := range some {
+		at, ok := m.instant(z.score)
+		switch {
+		case !ok:
+			m.refuse(z.name, errors.New("its score is no time"))
+		case at.Before(m.opts.Now().Add(-m.opts.Retention)):
+			m.summary.Dead++
+		default:
+			list = append(list, lastSeen{z.name, second(at)})
+		}
+	}
+	return m.see(ctx, list)
+}
+
+// see enters last-seen times: of users of whom nothing is known with their own time, of
+// others by a beat, if it is not long ago.
+func (m *Importer) see(ctx context.Context, list []lastSeen) error {
+	slices.SortFunc(list, func(a, b lastSeen) int { return compareText(a.user, b.user) })
+	list = slices.CompactFunc(list, func(a, b lastSeen) bool { return a.user == b.user })
+	list = slices.DeleteFunc(list, func(l lastSeen) bool {
+		err := checkUser(l.user)
+		if err != nil {
+			m.refuse(l.user, err)
+		}
+		return err != nil
+	})
+	for some := range slices.Chunk(list, portion) {
+		users := make([]string, len(some))
+		for i := range some {
+			users[i] = some[i].user
+		}
+		here, err := m.to.Status(ctx, users...)
+		if err != nil {
+			return err
+		}
+		var unknown []rollcall.UserSnapshot
+		var beats []string
+		late := func(l lastSeen, known time.Time) {
+			switch now := m.opts.Now(); {
+			case !known.Before(l.at):
+				m.summary.Already++
+			case now.Sub(l.at) > fresh:
+				m.summary.Behind++
+			default:
+				beats = append(beats, l.user)
+			}
+		}
+		at := make(map[string]lastSeen, len(some))
+		for i, l := range some {
+			if at[l.user] = l; here[i].LastSeen.IsZero() && here[i].Sessions == 0 {
+				unknown = append(unknown, rollcall.UserSnapshot{User: l.user, LastSeen: l.at})
+			} else {
+				late(l, here[i].LastSeen)
+			}
+		}
+		if m.past == nil { // it follows over HTTP
+			for i := range unknown {
+				late(at[unknown[i].User], time.Time{})
+			}
+			unknown = nil
+		}
+		err = m.enterAll(ctx, unknown, func(d *rollcall.UserSnapshot) error {
+			late(at[d.User], time.Time{}) // friends or days of theirs are here
+			return nil
+		})
+		if err == nil && len(beats) > 0 {
+			err = m.to.Beat(ctx, beats...)
+			m.summary.Moved += int64(len(beats))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readMinutes reads the sets of the last minutes, newest first. A set without an expiry may
+// be hours old, and is passed over.
+func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
+	now := m.opts.Now().Truncate(time.Minute)
+	for i := range minutes {
+		at := now.Add(-time.Duration(i) * time.Minute)
+		key := m.names.family.key(map[string]string{"minute": fmt.Sprintf("%02d", at.Minute())})
+		ttl, err := m.src.number(ctx, m.src.client.B().Ttl().Key(key).Build())
+		if err != nil {
+			return err
+		}
+		if ttl == -1 { // no expiry
+			n, err := m.src.number(ctx, m.src.client.B().Scard().Key(key).Build())
+			if err != nil {
+				return err
+			}
+			m.summary.Dead += n
+			continue
+		}
+		err = m.src.walkSet(ctx, key, func(users []string) error {
+			m.read(len(users))
+			list := make([]lastSeen, len(users))
+			for i, user := range users {
+				list[i] = lastSeen{user, at}
+			}
+			return m.see(ctx, list)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
