@@ -31,6 +31,7 @@ const (
 	AuditWebhookRemoved AuditAction = "webhook.removed"
 	AuditKindRemoved    AuditAction = "kind.removed"
 	AuditArchiveRun     AuditAction = "archive.run" // started by hand
+	AuditBackup         AuditAction = "backup.made"
 	AuditConfigStarted  AuditAction = "config.started"
 	AuditConfigReloaded AuditAction = "config.reloaded"
 	AuditSignedIn       AuditAction = "console.signed_in"

@@ -35,6 +35,8 @@ type dialect struct {
 	undone func(error) bool
 	// rewrite makes a table's deleted rows leave its files.
 	rewrite []string
+	// copyTo writes a copy of the database into a file; "" where it is no file of ours.
+	copyTo string
 
 	goose goose.Dialect
 	// lock keeps other servers from changing tables until the connection ends;
@@ -56,6 +58,7 @@ func sqliteDialect() *dialect {
 		lookup:    lookupIn,
 		remove:    removeIn,
 		rewrite:   []string{"VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"},
+		copyTo:    "VACUUM INTO ?",
 		goose:     goose.DialectSQLite3,
 	}
 }

@@ -78,7 +78,7 @@ var (
 		"remove-friend", "revoke-key", "list-archive-runs", "start-archive-run", "delete-kind", "delete-visit-name",
 		"get-webhook", "update-webhook", "delete-webhook", "test-webhook", "rotate-webhook", "replay-webhook", "list-deliveries", "online-badge",
 	}
-	mayContradict  = []string{"login", "create-key", "start-archive-run", "delete-kind", "create-webhook", "update-webhook", "rotate-webhook", "replay-webhook"}
+	mayContradict  = []string{"login", "backup", "create-key", "start-archive-run", "delete-kind", "create-webhook", "update-webhook", "rotate-webhook", "replay-webhook"}
 	askNoEngine    = []string{"healthz", "openapi", "openapi-3-0", "docs", "llms"}
 	errorResponses = map[int]string{
 		http.StatusBadRequest:            "BadRequest",

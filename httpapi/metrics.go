@@ -29,6 +29,7 @@ type Metrics struct {
 	requestSeconds *prometheus.HistogramVec
 	refusals       *prometheus.CounterVec
 	archive        *archiveMetrics
+	backups        *backupMetrics
 	streams        *streamMetrics
 }
 
@@ -57,10 +58,12 @@ func NewMetrics(reg *prometheus.Registry) (*Metrics, error) {
 			Name: "rollcall_refused_callers_total", Help: "Requests refused for who made them: with a credential that is not known, or with one that may not.",
 		}, []string{"event"}),
 		archive: newArchiveMetrics(),
+		backups: &backupMetrics{},
 		streams: newStreamMetrics(),
 	}
 	own := append(m.archive.collectors(), m.commands, m.commandSeconds, m.requests, m.requestSeconds, m.refusals)
 	own = append(own, m.streams.collectors()...)
+	own = append(own, m.backups.collectors()...)
 	if reg == nil {
 		m.registry = prometheus.NewRegistry()
 		own = append(own, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -59,6 +59,9 @@ type Options struct {
 	// Archive shows and starts the runs of the archive; nil for none.
 	Archive Archive
 
+	// Backups makes backups; nil if this server does not.
+	Backups Backups
+
 	// Webhooks delivers; nil if this server does not.
 	Webhooks Webhooks
 

@@ -143,7 +143,7 @@ func TestOnlyAdministratorsMay(t *testing.T) {
 		"POST /v1/console/links", "GET /v1/keys", "POST /v1/keys", "DELETE /v1/keys/{id}", "GET /v1/archive/runs", "POST /v1/archive/runs",
 		"GET /v1/webhooks", "POST /v1/webhooks", "GET /v1/webhooks/{id}", "PATCH /v1/webhooks/{id}", "DELETE /v1/webhooks/{id}",
 		"POST /v1/webhooks/{id}/test", "POST /v1/webhooks/{id}/rotate", "POST /v1/webhooks/{id}/replay", "GET /v1/webhooks/{id}/deliveries",
-		"GET /v1/kinds", "DELETE /v1/kinds/{kind}", "GET /v1/visits/names", "DELETE /v1/visits/names/{name}", "GET /v1/audit",
+		"GET /v1/kinds", "DELETE /v1/kinds/{kind}", "GET /v1/visits/names", "DELETE /v1/visits/names/{name}", "GET /v1/audit", "GET /v1/backup",
 	}
 	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /openapi-3.0.json", "GET /docs", "GET /llms.txt", "GET /v1/presence.js", "GET /v1/online/badge"}
 	for _, r := range httpapi.Routes() {

@@ -144,6 +144,7 @@ func serverRoutes() []Route {
 		{Method: "GET", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "POST", Path: "/v1/archive/runs", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/audit", Needs: AccessAdmin},
+		{Method: "GET", Path: "/v1/backup", Needs: AccessAdmin},
 		{Method: "GET", Path: "/v1/stats", Needs: AccessReader},
 
 		{Method: "GET", Path: "/healthz", Needs: AccessPublic},

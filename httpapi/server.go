@@ -112,6 +112,7 @@ func (s *Server) registerAll() {
 	s.registerConsole()
 	s.registerWebhooks()
 	s.registerArchive()
+	s.registerBackup()
 	s.registerAudit()
 	s.registerStats()
 	s.registerHealth()

@@ -49,9 +49,13 @@ type Engine struct {
 	closing     sync.RWMutex  // held for reading by upkeep, for writing by Close
 	flushing    sync.Mutex    // held by a flush, a step of trimming, or a rewrite of events
 	sweptParts  atomic.Uint32 // partitions that ticks have swept in all
+	backingUp   sync.Mutex    // one backup at a time
 }
 
-var _ rollcall.Engine = (*Engine)(nil)
+var (
+	_ rollcall.Engine       = (*Engine)(nil)
+	_ rollcall.BackupSource = (*Engine)(nil)
+)
 
 // partitions is how many partitions new data is spread over. It is stored, and
 // must be a power of two of at most 256.

@@ -73,7 +73,7 @@ type store struct {
 
 	batches sync.Pool
 
-	checkpoints sync.Mutex // one checkpoint at a time
+	checkpoints sync.Mutex // one checkpoint at a time; no segment is released without it
 	swapping    sync.Mutex // orders faults of tables and their coming into use
 
 	work sync.WaitGroup

@@ -47,6 +47,9 @@ func openStore(dir string, o *Options, durable func(n uint64)) (*store, error) {
 	if s.lock, err = lockDir(dir, o.fs); err != nil {
 		return nil, err
 	}
+	if err := s.removeBackup(); err != nil {
+		return nil, errors.Join(openError("opened", err), s.lock.Close())
+	}
 	s.cache = pebble.NewCache(o.CacheBytes)
 	if err := s.start(); err != nil {
 		s.cache.Unref()

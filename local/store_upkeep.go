@@ -243,6 +243,8 @@ func (s *store) compact(ctx context.Context) error {
 	}
 
 	// The segment in use is replaced, so that it can be released and purged too.
+	s.checkpoints.Lock()
+	defer s.checkpoints.Unlock()
 	for _, step := range []func() error{
 		s.journal.Purge, s.journal.Replace, func() error { return s.journal.Release(s.tables.Load().noted) }, s.journal.Purge,
 	} {

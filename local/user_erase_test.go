@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"context"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,6 +63,13 @@ func TestAnErasedIDIsInNoFileAfterCompact(t *testing.T) {
 	require.NoError(t, roll.Compact(ctx))
 	require.Eventually(t, func() bool { return len(filesWith(t, dir, victim)) == 0 }, 2*time.Minute, 20*time.Millisecond,
 		"files that are no longer in use are removed in the background")
+	copied := t.TempDir()
+	require.NoError(t, roll.Backup(ctx, func(f rollcall.BackupFile) error {
+		content, err := io.ReadAll(f.Content)
+		require.NoError(t, err)
+		return os.WriteFile(filepath.Join(copied, filepath.Base(f.Name)), content, 0o600)
+	}))
+	require.Empty(t, filesWith(t, copied, victim), "a later backup does not have it either")
 	hooks, err := roll.Webhooks(ctx)
 	require.NoError(t, err)
 	require.Empty(t, hooks)

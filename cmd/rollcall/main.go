@@ -48,6 +48,7 @@ type commands struct {
 	Key     keyCmd     `cmd:"" help:"Make, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Verify a data directory and name every fault, or repair it."`
 	Compact compactCmd `cmd:"" help:"Reclaim space; afterwards an erased id is in no file."`
+	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup."`
 	Config  configCmd  `cmd:"" help:"Show or check the configuration."`
 	Doctor  doctorCmd  `cmd:"" help:"Look at a system built by hand on Redis, and say what is wrong."`
 	Bench   benchCmd   `cmd:"" help:"Put a server, or the library, under load and measure it."`
@@ -65,6 +66,7 @@ type commands struct {
 	Keys       keysCmd       `cmd:"" group:"client" help:"API keys of a server."`
 	Audit      auditCmd      `cmd:"" group:"client" help:"What administrators did, and whether the trail is whole."`
 	Webhooks   webhooksCmd   `cmd:"" group:"client" help:"Addresses that events are posted to."`
+	Backup     backupCmd     `cmd:"" group:"client" help:"Fetch a backup of a server that runs."`
 	Console    consoleCmd    `cmd:"" group:"client" help:"Links that sign in to the console."`
 	Top        topCmd        `cmd:"" group:"client" help:"Watch a server live."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" group:"client" help:"Let a language model ask a server."`

@@ -168,6 +168,7 @@ func (s *server) open() error {
 		return errors.Join(err, s.close())
 	}
 	opts.Webhooks = s.hooks
+	opts.Backups = newBackupService(s, metrics)
 	if opts.Console, err = console.New(); err != nil {
 		return errors.Join(err, s.close())
 	}

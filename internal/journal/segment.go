@@ -129,3 +129,18 @@ func syncDir(fs vfs.FS, dir string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// CopyEnded copies every segment but the one in use into a directory, which must be there.
+// No segment may be released meanwhile. Behind Replace the copy has each record that was
+// durable before that.
+func (j *Journal) CopyEnded(dir string) error {
+	j.files.Lock()
+	ended := slices.Clone(j.segments[:len(j.segments)-1])
+	j.files.Unlock()
+	for _, s := range ended {
+		if err := vfs.Copy(j.o.FS, path.Join(j.o.Dir, s.name), path.Join(dir, s.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
