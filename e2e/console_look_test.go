@@ -30,6 +30,7 @@ var consoleViews = map[string]string{
 	"users":                "user-row",
 	"users?show=bans":      "bans-table",
 	"users/zoe":            "presence",
+	"users/" + longUser:    "presence",
 	"attendance":           "triangle",
 	"system":               "health",
 	"system?show=archive":  "archive-runs",
@@ -39,6 +40,9 @@ var consoleViews = map[string]string{
 	"system?show=audit":    "audit",
 }
 
+// longUser is as long as an id may be, and has nowhere to break.
+var longUser = strings.Repeat("W", 128)
+
 // furnish gives each view something to show.
 func furnish(t *testing.T, s *server) {
 	t.Helper()
@@ -46,11 +50,24 @@ func furnish(t *testing.T, s *server) {
 		s.loginAs(fmt.Sprint("guest", i))
 	}
 	s.loginAs("zoe")
+
+	// Whoever may choose a text may choose the longest one.
+	long := func(n int) string { return strings.Repeat("W", n) }
+	status, _, err := s.login(map[string]any{
+		"user": longUser, "name": long(128), "app": long(64), "device": long(32), "ip": "2001:db8:85a3:1234:5678:8a2e:ffff:7334",
+		"user_agent": long(500), "attrs": map[string]string{long(32): long(256)},
+	})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, status)
+	s.get(nil, request{method: http.MethodPut, path: "/v1/users/zoe/friends/" + longUser}, http.StatusNoContent)
+	s.get(nil, request{method: http.MethodPut, path: "/v1/bans/" + strings.ToLower(longUser), body: map[string]any{"duration": "3650d", "reason": long(120)}}, http.StatusOK, http.StatusCreated)
 	s.get(nil, request{method: http.MethodPut, path: "/v1/bans/mallory", body: map[string]any{"duration": "1h", "reason": "spam"}}, http.StatusOK, http.StatusCreated)
 	var hooks struct{ Items []struct{ ID string } }
 	s.get(&hooks, request{method: http.MethodGet, path: "/v1/webhooks"}, http.StatusOK)
 	if len(hooks.Items) == 0 {
-		s.get(nil, request{method: http.MethodPost, path: "/v1/webhooks", body: map[string]any{"url": "https://hooks.example.com/", "description": "billing"}}, http.StatusCreated)
+		s.get(nil, request{method: http.MethodPost, path: "/v1/webhooks", body: map[string]any{"url": "https://hooks.example.com/" + long(200), "description": long(100)}}, http.StatusCreated)
+		s.get(nil, request{method: http.MethodPost, path: "/v1/keys", body: map[string]any{"role": "reader", "name": long(60)}}, http.StatusCreated)
+		s.get(nil, request{method: http.MethodPost, path: "/v1/visits", body: map[string]any{"name": long(64), "visitors": []string{"v"}}}, http.StatusOK)
 	}
 }
 
@@ -85,30 +102,59 @@ func consoleHostile(t *testing.T, b browser, s *server) {
 	p.requireNoFaults()
 }
 
-// consolePhone shows each view in Chinese on a narrow screen, which never scrolls
-// sideways. No view has words of English that others use.
+// consolePhone shows each view in both languages on a narrow screen, where nothing scrolls
+// sideways but a year and the triangle, and in one of them on a wide screen. No view has
+// words of English that others use.
 func consolePhone(t *testing.T, b browser, s *server) {
 	t.Helper()
 	furnish(t, s)
 	p := b.signedIn(t, s, rollcall.RoleAdmin)
+	p.do(chromedp.EmulateViewport(1280, 860, chromedp.EmulateScale(1)))
+	p.fits("")
 	p.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(1), chromedp.EmulateMobile, chromedp.EmulateTouch))
+	p.fits("")
 	p.click("menu")
+	p.opens("menu")
 	p.click("locale-zh-CN")
 	p.shows("nav-sessions", "会话")
 	p.loads("sessions")
 	p.waits(`document.documentElement.lang === "zh-CN" && document.querySelector("h1").textContent.includes("会话")`, "the choice stays")
-	for _, view := range slices.Sorted(maps.Keys(consoleViews)) {
-		p.look(view)
-		require.Equal(t, "390 390", p.text(`document.documentElement.scrollWidth + " " + innerWidth`), "the width of %q", view)
-		words := p.text(`document.querySelector("main").innerText.split(/[^A-Za-z]+/).join(" ")`)
-		for _, word := range []string{"Sessions", "Users", "Export", "Filter", "Kick", "seconds", "undefined", "NaN", "null"} {
-			require.NotContains(t, strings.Fields(words), word, "in %q", view)
-		}
-	}
+	p.waits(named("row-menu")+` !== null`, "a row")
+	p.click("row-menu")
+	p.opens("row-menu")
+	p.fits("no English")
 	p.look("users/zoe")
 	p.waits(named("day")+` !== null`, "a day of the calendar")
 	require.Equal(t, "true", p.text(`(() => { const box = `+named("heatmap")+`.parentElement; return box.scrollLeft > 0 && box.tabIndex === 0 })()`), "the newest days are seen, and the keyboard scrolls to the others")
 	p.requireNoFaults()
+}
+
+// fits looks at each view for what is wider than its place, and for words of English if
+// there should be none.
+func (p consolePage) fits(language string) {
+	p.t.Helper()
+	const wide = `document.documentElement.scrollWidth > innerWidth ? "the page" : [...document.querySelectorAll("main *")].filter(e => e.scrollWidth > e.clientWidth + 1 &&
+		["auto", "scroll"].includes(getComputedStyle(e).overflowX) && !e.querySelector('[data-test="heatmap"], [data-test="triangle"]')).map(e => e.firstElementChild?.outerHTML.slice(0, 80)).join()`
+	for _, view := range slices.Sorted(maps.Keys(consoleViews)) {
+		p.look(view)
+		require.Empty(p.t, p.text(wide), "what is too wide in %q", view)
+		if language == "" {
+			continue
+		}
+		words := p.text(`document.querySelector("main").innerText.split(/[^A-Za-z]+/).join(" ")`)
+		for _, word := range []string{"Sessions", "Users", "Export", "Filter", "Kick", "seconds", "undefined", "NaN", "null"} {
+			require.NotContains(p.t, strings.Fields(words), word, "in %q", view)
+		}
+	}
+}
+
+// opens waits until the menu of a button is open, whole on the screen, with the focus in it.
+func (p consolePage) opens(button string) {
+	p.t.Helper()
+	p.waits(`(() => {
+		const panel = `+named(button)+`.nextElementSibling, box = panel.getBoundingClientRect();
+		return panel.matches(":popover-open") && panel.contains(document.activeElement) && box.left >= 0 && box.top >= 0 && box.right <= innerWidth && box.bottom <= innerHeight;
+	})()`, "the menu of "+button+" is on the screen, and has the focus")
 }
 
 // consoleTransfer sums what a browser loads before the first view is there.

@@ -54,15 +54,17 @@ const clockOptions: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-d
 export const time = (at: Instant) => dates(clockOptions).format(ms(at));
 /** 12:04 */
 export const minute = (at: Instant) => dates({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(ms(at));
+/** The year, where it is not the one that it is now. */
+const otherYear = (at: Instant): Intl.DateTimeFormatOptions => (civil(at).slice(0, 4) === civil(Date.now()).slice(0, 4) ? {} : { year: 'numeric' });
 /** 3 Nov, 12:04:11 */
-export const dateTime = (at: Instant) => dates({ month: 'short', day: 'numeric', ...clockOptions }).format(ms(at));
+export const dateTime = (at: Instant) => dates({ ...otherYear(at), month: 'short', day: 'numeric', ...clockOptions }).format(ms(at));
 /** With the year and the weekday, for what is shown on hover. */
 export const exact = (at: Instant) =>
   `${dates({ weekday: 'short', year: 'numeric', month: 'short', day: 'numeric', ...clockOptions }).format(ms(at))} ${zoneName()}`;
 /** 3 Nov 2026, of an instant. */
 export const date = (at: Instant) => dates({ year: 'numeric', month: 'short', day: 'numeric' }).format(ms(at));
 /** Tue 3 Nov, 12:04 */
-export const weekdayMinute = (at: Instant) => dates({ weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(ms(at));
+export const weekdayMinute = (at: Instant) => dates({ ...otherYear(at), weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(ms(at));
 
 /** Of a civil day, YYYY-MM-DD, which has no time zone. */
 export const dayOf = (day: string) => new Date(`${day}T00:00:00Z`);
@@ -101,14 +103,15 @@ export function zoneName() {
   return name.replace('GMT', 'UTC');
 }
 
-/** A length of time in its largest unit: 14 s, 3 min, 2 h, 5 d. */
+/** A length of time in its largest unit: 14 s, 3 min, 2 h, 5 d, 9 y. */
 export function span(milliseconds: number) {
   const { units } = i18n.of(common);
   const s = Math.max(0, Math.floor(milliseconds / 1000));
   if (s < 60) return `${s}${units.gap}${units.s}`;
   if (s < 3600) return `${Math.floor(s / 60)}${units.gap}${units.min}`;
   if (s < 86_400) return `${Math.floor(s / 3600)}${units.gap}${units.h}`;
-  return `${number(Math.floor(s / 86_400))}${units.gap}${units.d}`;
+  if (s < 2 * 31_556_952) return `${number(Math.floor(s / 86_400))}${units.gap}${units.d}`;
+  return `${number(Math.floor(s / 31_556_952))}${units.gap}${units.y}`;
 }
 
 /** A length of time in two units: 3 min 12 s, 2 h 5 min. */

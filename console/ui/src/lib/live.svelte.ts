@@ -34,6 +34,7 @@ const most = 200; // events of a batch that are looked into
 const pace = 300; // milliseconds between two batches
 const pollEvery = 5000;
 const streamAgain = 30_000;
+const replayed = 60_000; // what a page missed in so long comes as events; after more all is read anew
 
 type State = 'connecting' | 'live' | 'polling' | 'away';
 
@@ -53,6 +54,7 @@ class Live {
   private readonly readers = new Set<(batch: Batch) => void>();
   private fails = 0;
   private open = false;
+  private hiddenAt = 0;
   private looking = false;
 
   start() {
@@ -72,6 +74,26 @@ class Live {
     };
     addEventListener('offline', () => this.open && this.failed(true));
     addEventListener('online', () => this.connect());
+    document.addEventListener('visibilitychange', () => this.seen());
+  }
+
+  /**
+   * A page that nobody sees holds no stream: a browser opens six connections to a server
+   * over HTTP/1.1, and the seventh tab would wait for ever. What came meanwhile is told
+   * when it is seen again.
+   */
+  private seen() {
+    if (document.visibilityState !== 'visible') {
+      this.source?.close();
+      this.source = undefined;
+      this.hiddenAt = Date.now();
+      return;
+    }
+    if (!this.last || Date.now() - this.hiddenAt > replayed) {
+      this.last = '';
+      this.tellReset();
+    }
+    this.connect();
   }
 
   stop() {
@@ -99,7 +121,7 @@ class Live {
   }
 
   private connect() {
-    if (!this.open) return;
+    if (!this.open || document.visibilityState !== 'visible') return;
     this.source?.close();
     const source = (this.source = new EventSource(this.last ? `/v1/events?after=${encodeURIComponent(this.last)}` : '/v1/events'));
     source.onopen = () => {
@@ -139,7 +161,7 @@ class Live {
   }
 
   private soon() {
-    this.flushing ??= setTimeout(() => this.flush(), document.visibilityState === 'visible' ? pace : 2000);
+    this.flushing ??= setTimeout(() => this.flush(), pace);
   }
 
   private flush() {
@@ -171,7 +193,7 @@ class Live {
   }
 
   private async poll() {
-    if (!this.open || this.looking || this.source?.readyState === EventSource.OPEN) return;
+    if (!this.open || this.looking || document.visibilityState !== 'visible' || this.source?.readyState === EventSource.OPEN) return;
     this.looking = true;
     try {
       const asked = this.last ? { after: this.last, limit: 1000 } : { limit: 1 };

@@ -67,7 +67,7 @@ export const nowWords = words(
     today: '在线',
     ghost: { hour: '昨日', day: '昨日', week: '上周' },
     describe: (n: string, high: string, at: string) => `在线人数。当前 ${n}，最高 ${high}（${at}）。按回车或点击可查看当时在线的用户。`,
-    then: (at: string) => `${at}在线`,
+    then: (at: string) => `${at} 在线`,
     thenHow: (n: string) => `当时统计为 ${n} 人。名单由此后的上下线事件推算，可能缺少已抹除或隐身的用户。`,
     noHistory: '曲线从第一个完整的分钟开始。',
     noHistoryHere: '此服务器不保留历史数据。',

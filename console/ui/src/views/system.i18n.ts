@@ -3,7 +3,7 @@ import { words } from '../lib/i18n/index.svelte';
 export const systemWords = words(
   {
     title: 'System',
-    tabs: { overview: 'Health', archive: 'Archive', webhooks: 'Webhooks', keys: 'Keys', names: 'Kinds and names', audit: 'Audit trail' },
+    tabs: { overview: 'Health', archive: 'Archive', webhooks: 'Webhooks', keys: 'Keys', names: 'Names', audit: 'Audit' },
     well: 'All is well.',
     wellSince: (since: string) => `All is well since ${since}.`,
     noOutages: 'No outage is on record.',
@@ -46,7 +46,7 @@ export const systemWords = words(
   },
   {
     title: '系统',
-    tabs: { overview: '运行状况', archive: '归档', webhooks: 'Webhook', keys: '密钥', names: '类型与名称', audit: '审计日志' },
+    tabs: { overview: '运行状况', archive: '归档', webhooks: 'Webhook', keys: '密钥', names: '名称', audit: '审计' },
     well: '一切正常。',
     wellSince: (since: string) => `自 ${since} 起一切正常。`,
     noOutages: '没有中断记录。',

@@ -15,7 +15,7 @@ interface Common {
   zone: (zone: string) => string;
   zoneHint: string;
   zoneOf: (zone: string, offset: string) => string;
-  units: { s: string; min: string; h: string; d: string; gap: string };
+  units: { s: string; min: string; h: string; d: string; y: string; gap: string };
   ago: (span: string) => string;
   in: (span: string) => string;
   justNow: string;
@@ -58,7 +58,7 @@ const en: Common = {
   zone: (zone) => zone,
   zoneHint: 'All times and days are those of the server’s time zone.',
   zoneOf: (zone, offset) => (zone === 'UTC' ? 'In the server’s time zone, UTC.' : `In the server’s time zone, ${zone} (${offset}).`),
-  units: { s: 's', min: 'min', h: 'h', d: 'd', gap: ' ' },
+  units: { s: 's', min: 'min', h: 'h', d: 'd', y: 'y', gap: ' ' },
   ago: (span) => `${span} ago`,
   in: (span) => `in ${span}`,
   justNow: 'just now',
@@ -114,7 +114,7 @@ const zh: Common = {
   zone: (zone) => zone,
   zoneHint: '所有时间与日期均按服务器所在时区显示。',
   zoneOf: (zone, offset) => (zone === 'UTC' ? '按服务器时区 UTC 填写。' : `按服务器时区 ${zone}（${offset}）填写。`),
-  units: { s: '秒', min: '分钟', h: '小时', d: '天', gap: ' ' },
+  units: { s: '秒', min: '分钟', h: '小时', d: '天', y: '年', gap: ' ' },
   ago: (span) => `${span}前`,
   in: (span) => `${span}后`,
   justNow: '刚刚',
