@@ -161,7 +161,7 @@ var instead = map[string]string{
 	"SET": recordAdvice, "SETEX": recordAdvice, "PSETEX": recordAdvice, "SETNX": recordAdvice, "MSET": recordAdvice, "MGET": recordAdvice, "HSET": recordAdvice, "HMSET": recordAdvice, "HGET": recordAdvice, "HGETALL": recordAdvice,
 	"SUBSCRIBE": eventAdvice, "PSUBSCRIBE": eventAdvice, "PUBLISH": eventAdvice, "SSUBSCRIBE": eventAdvice, "XREAD": eventAdvice, "XREADGROUP": eventAdvice, "XADD": eventAdvice,
 	"PFADD": visitAdvice, "PFCOUNT": visitAdvice, "PFMERGE": visitAdvice,
-	"ZUNIONSTORE": unionAdvice, "ZINTERSTORE": unionAdvice, "ZINTER": unionAdvice, "ZUNION": unionAdvice, "SINTER": unionAdvice,
+	"ZINTER": unionAdvice, "ZUNION": unionAdvice, "SINTER": unionAdvice,
 	"SUNIONSTORE": "SUNION answers the same without a copy",
 	"SINTERSTORE": "FRIENDS.ONLINE answers which friends are online",
 	"FLUSHALL":    "POST /v1/online/clear and DELETE /v1/users/{user} remove what is known of users", "FLUSHDB": "POST /v1/online/clear and DELETE /v1/users/{user} remove what is known of users",

@@ -39,7 +39,10 @@ type conn struct {
 	now       time.Time       // when the commands at hand came
 	charged   bool            // the allowance has been taken for them
 	beats     beats
-	queue     *transaction // of MULTI; nil for none
+	one       []string        // a user to ask for
+	marks     []rollcall.Mark // a mark to make
+	queue     *transaction    // of MULTI; nil for none
+	temps     temps           // of the transaction that is being done
 	ran       run
 	failed    rollcall.Code // of the command at hand; "" if it was answered
 	command   int           // the command at hand

@@ -17,6 +17,18 @@ type identity struct {
 
 func (i *identity) is() bool { return i.role != "" }
 
+// actor names the client in what is remembered of an end.
+func (i *identity) actor() string {
+	switch {
+	case i.key.Name != "":
+		return i.key.Name
+	case i.key.ID != "":
+		return "key " + i.key.ID
+	default:
+		return "local"
+	}
+}
+
 // become gives the connection the rights of who it speaks for.
 func (c *conn) become(who identity) {
 	c.who = who

@@ -28,6 +28,7 @@ func connectionCommands() []command {
 		{name: "COMMAND", most: unlimited, run: cmdCommand},
 		{name: "CONFIG", least: 1, most: unlimited, run: cmdConfig},
 		{name: "TIME", run: cmdTime},
+		{name: "CLUSTER", most: unlimited, run: cmdCluster},
 	}
 }
 
@@ -183,4 +184,11 @@ func cmdTime(c *conn, _ [][]byte) {
 	c.array(2)
 	c.bulk(fmt.Sprint(c.now.Unix()))
 	c.bulk(fmt.Sprint(c.now.Nanosecond() / 1000))
+}
+
+// cmdCluster tells clients that try a cluster first that this is none, in the words by which
+// they know it.
+func cmdCluster(c *conn, _ [][]byte) {
+	c.failed = rollcall.CodeInvalidArgument
+	c.refuse("ERR", "This instance has cluster support disabled")
 }

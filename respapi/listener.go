@@ -47,6 +47,8 @@ type Listener struct {
 
 	perKey   *allowances[string]
 	failures *allowances[netip.Prefix]
+	scratch  *scratch
+	friends  stripes
 	large    atomic.Int64 // bytes of largeBudget that are in use
 
 	mu        sync.Mutex
@@ -77,7 +79,7 @@ func Listen(roll *rollcall.Roll, address string, o Options) (*Listener, error) {
 	l := &Listener{
 		roll: roll, public: roll.As(rollcall.ViewerPublic), opts: o, socket: socket, ctx: ctx, cancel: cancel, shut: make(chan struct{}), verbs: newTable(),
 		perKey: newAllowances[string](o.KeyLimit), failures: newAllowances[netip.Prefix](o.FailureLimit),
-		open: make(map[*conn]struct{}),
+		scratch: newScratch(), open: make(map[*conn]struct{}),
 	}
 	l.counts.commands = make([]commandCount, len(l.verbs.all))
 	l.done.Go(l.accept)

@@ -3,6 +3,9 @@ package respapi
 import (
 	"crypto/tls"
 	"log/slog"
+	"time"
+
+	"github.com/rollcall/rollcall"
 )
 
 // Options of a Listener. The zero value serves the own verbs to holders of API keys.
@@ -12,6 +15,8 @@ type Options struct {
 	NoKeys bool
 	// Dialect binds names of keys to what they mean; nil binds none.
 	Dialect *Dialect
+	// Retention is how long last-seen times are kept; 0 means the default.
+	Retention time.Duration
 	// TLS makes the listener take TLS connections only; nil for plain ones.
 	TLS *tls.Config
 	// KeyLimit is how many batches of commands a second one API key may send. A batch is
@@ -47,6 +52,9 @@ func (o *Options) fill() {
 	o.FailureLimit.fill(20, 100)
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 10_000
+	}
+	if o.Retention <= 0 {
+		o.Retention = rollcall.DefaultRetention
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -2,6 +2,7 @@ package respapi
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 
@@ -67,6 +68,50 @@ func (w *reply) mapping(n int) {
 		return
 	}
 	w.line('*', 2*int64(n))
+}
+
+func (w *reply) bool(yes bool) {
+	if yes {
+		w.int(1)
+		return
+	}
+	w.int(0)
+}
+
+// set begins a set of n members, whose order says nothing.
+func (w *reply) set(n int) {
+	if w.resp == 3 {
+		w.line('~', int64(n))
+		return
+	}
+	w.line('*', int64(n))
+}
+
+// score writes a score: a number of its own in version 3, its text before.
+func (w *reply) score(v float64) {
+	var text [32]byte
+	digits := appendScore(text[:0], v)
+	if w.resp == 3 {
+		w.out = append(w.out, ',')
+		w.out = append(w.out, digits...)
+		w.out = append(w.out, '\r', '\n')
+		return
+	}
+	w.bulkBytes(digits)
+}
+
+// appendScore writes a score as Redis does: without an exponent where that can be.
+func appendScore(b []byte, v float64) []byte {
+	switch {
+	case math.IsInf(v, 1):
+		return append(b, "inf"...)
+	case math.IsInf(v, -1):
+		return append(b, "-inf"...)
+	case v == math.Trunc(v) && math.Abs(v) < 1<<62:
+		return strconv.AppendInt(b, int64(v), 10)
+	default:
+		return strconv.AppendFloat(b, v, 'g', 17, 64)
+	}
 }
 
 // fail writes an error: its code, then what is wrong.

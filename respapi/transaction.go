@@ -16,11 +16,11 @@ type transaction struct {
 }
 
 func transactionCommands() []command {
-	return []command{
+	return append(unionCommands(), []command{
 		{name: "MULTI", now: true, run: cmdMulti},
 		{name: "EXEC", now: true, run: cmdExec},
 		{name: "DISCARD", now: true, run: cmdDiscard},
-	}
+	}...)
 }
 
 func cmdMulti(c *conn, _ [][]byte) {
@@ -74,11 +74,16 @@ func cmdExec(c *conn, _ [][]byte) {
 		return
 	}
 	exec := c.command
+	c.temps = make(temps)
+	defer func() { c.temps = nil }()
 	c.array(len(q.queued))
 	for _, args := range q.queued {
 		c.command, c.failed = c.l.verbs.find(args[0]), ""
-		c.runNow(&c.l.verbs.all[c.command], args)
-		c.count(c.command, outcomeOf(c.failed), 1)
+		cmd := &c.l.verbs.all[c.command]
+		c.runNow(cmd, args)
+		if cmd.take == nil { // those have been counted
+			c.count(c.command, outcomeOf(c.failed), 1)
+		}
 	}
 	c.command, c.failed = exec, ""
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall/rollcall/httpapi"
 	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/redis"
+	"github.com/rollcall/rollcall/respapi"
 	"github.com/rollcall/rollcall/webhook"
 )
 
@@ -26,6 +27,7 @@ type config struct {
 	listen   string
 	udp      string // "" for none
 	resp     string // "" for none
+	dialect  *respapi.Dialect
 	webhooks webhook.Allow
 	tlsCert  string
 	tlsKey   string
@@ -126,6 +128,9 @@ func (r *configReader) read() *config {
 	}
 	c.udp = r.address("udp.listen", "127.0.0.1:8081")
 	c.resp = r.address("resp.listen", "127.0.0.1:6380")
+	if c.dialect, err = respapi.ParseDialect(list(r.get("resp.dialect"))); err != nil {
+		r.faults = append(r.faults, errors.New(message(err)))
+	}
 	if c.http.Auth == httpapi.AuthOff && c.resp != "" && !loopback(c.resp) {
 		r.fault("auth", "off is allowed on a loopback address only, and resp.listen is %s", c.resp)
 	}

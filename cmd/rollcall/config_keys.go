@@ -56,6 +56,7 @@ type settings struct {
 	ConsoleRole  string `key:"console.header_role" name:"console-header-role" def:"reader" placeholder:"reader" help:"What those may do: reader, writer or admin."`
 	UDPListen    string `key:"udp.listen" name:"udp-listen" placeholder:"127.0.0.1:8081" help:"Address for UDP beats (default: none are taken)."`
 	RESPListen   string `key:"resp.listen" name:"resp-listen" placeholder:"127.0.0.1:6380" help:"Address for RESP, the protocol of Redis (default: none is served)."`
+	RESPDialect  string `key:"resp.dialect" name:"resp-dialect" placeholder:"'users = presence'" help:"What names of keys mean to commands of Redis, as PATTERN = MEANING, …"`
 	HooksAllow   string `key:"webhooks.allow" name:"webhooks-allow" placeholder:"10.1.0.0/16" help:"Private networks and hosts that webhooks may reach (default: none)."`
 	RateKey      string `key:"rate_limits.key" name:"rate-limits-key" def:"10000,20000" placeholder:"10000,20000" help:"Requests a second of a key, as rate,burst; off for none."`
 	RateSession  string `key:"rate_limits.session" name:"rate-limits-session" def:"50,200" placeholder:"50,200" help:"Requests a second of an end user, as rate,burst."`

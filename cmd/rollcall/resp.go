@@ -20,7 +20,7 @@ func (c *config) listenRESP(roll *rollcall.Roll, cert *keyPair, log *slog.Logger
 		return nil, nil //nolint:nilnil // off is no error
 	}
 	o := respapi.Options{
-		NoKeys: c.http.Auth == httpapi.AuthOff, Version: version(), Logger: log,
+		NoKeys: c.http.Auth == httpapi.AuthOff, Dialect: c.dialect, Retention: c.roll.Retention, Version: version(), Logger: log,
 		KeyLimit: respapi.Limit(c.http.RateLimits.Key), FailureLimit: respapi.Limit(c.http.RateLimits.Failures),
 		MaxConnections: min(connectionLimit()/2, 10_000),
 	}
