@@ -36,6 +36,7 @@ func parts(users int, readers streamReaders) []part {
 		{"memory", measureMemory},
 		{"beats", measureBeats},
 		{"doors", ofUsers(1_000_000, measureDoors)},
+		{"resp", ofUsers(1_000_000, measureRESP)},
 		{"forward-auth", measureForwardAuth},
 		{"sessions", measureSessions},
 		{"pages", ofUsers(10_000_000, measurePages)},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 )
 
 type benchCmd struct {
-	Against string `name:"target" enum:"library,http,udp" default:"library" placeholder:"library" help:"What is put under load: library (an engine in this process), http, or udp."`
+	Against string `name:"target" enum:"library,http,udp,resp" default:"library" placeholder:"library" help:"What is put under load: library (an engine in this process), http, udp or resp."`
 	Mix     string `default:"mixed" placeholder:"mixed" help:"mixed, site, beats, logins or verify; or weights such as beats=8,logins=1; there are also touches, lists and friends."`
 
 	Users       int     `default:"10000" placeholder:"10000" help:"How many users there are."`
@@ -26,6 +27,7 @@ type benchCmd struct {
 	Duration    string  `default:"10s" placeholder:"10s" help:"How long to measure."`
 	WarmUp      string  `name:"warm-up" default:"2s" placeholder:"2s" help:"Load before anything is measured; 0 for none."`
 	UDP         string  `name:"udp" placeholder:"ADDRESS" help:"Where the server takes UDP beats: its udp.listen."`
+	RESP        string  `name:"resp" placeholder:"ADDRESS" help:"Where the server takes RESP: its resp.listen."`
 
 	AllowRemote bool `help:"Put a server under load that is not on this machine."`
 	Clean       bool `help:"Run nothing: erase the users that earlier runs made."`
@@ -87,16 +89,21 @@ func (c *benchCmd) options() (loadgen.Options, error) {
 		err = errors.New("--duration: must be more than 0")
 	case (c.Against == targetUDP) != (c.UDP != "") && !c.Clean:
 		err = errors.New("--udp and --target udp go together: the address is the server's udp.listen")
-	case c.Against == targetUDP && c.Mix == "mixed":
-		o.Mix, err = loadgen.ParseMix("beats") // the one that UDP has
-	case c.Against == targetUDP && !o.Mix.Only(loadgen.Beats):
-		err = errors.New("--mix: by UDP there are beats only: leave it out")
+	case (c.Against == targetRESP) != (c.RESP != "") && !c.Clean:
+		err = errors.New("--resp and --target resp go together: the address is the server's resp.listen")
+	case c.beatsOnly() && c.Mix == "mixed":
+		o.Mix, err = loadgen.ParseMix("beats") // the one that there is
+	case c.beatsOnly() && !o.Mix.Only(loadgen.Beats):
+		err = fmt.Errorf("--mix: by %s there are beats only: leave it out", strings.ToUpper(c.Against))
 	}
 	if err == nil {
 		err = o.Check()
 	}
 	return o, err
 }
+
+// beatsOnly reports whether the target takes nothing but beats.
+func (c *benchCmd) beatsOnly() bool { return c.Against == targetUDP || c.Against == targetRESP }
 
 // spanFlag reads a flag that is a duration, also a part of a second.
 func spanFlag(flag, text string) (time.Duration, error) {

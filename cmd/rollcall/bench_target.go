@@ -19,6 +19,7 @@ import (
 const (
 	targetHTTP = "http"
 	targetUDP  = "udp"
+	targetRESP = "resp"
 )
 
 // bench is what is put under load, open.
@@ -64,6 +65,10 @@ func (c *benchCmd) open(a *app) (*bench, error) {
 	case targetUDP:
 		if err = b.openServer(a, c); err == nil && !c.Clean {
 			err = b.openUDP(a, c.UDP)
+		}
+	case targetRESP:
+		if err = b.openServer(a, c); err == nil && !c.Clean {
+			err = b.openRESP(a, c.RESP)
 		}
 	default:
 		err = b.openLibrary(c)
@@ -122,7 +127,7 @@ func (b *bench) openServer(a *app, c *benchCmd) error {
 	if b.place, err = c.find(a); err != nil {
 		return err
 	}
-	for _, address := range []string{b.place.server, "udp://" + c.UDP} {
+	for _, address := range []string{b.place.server, "udp://" + c.UDP, "redis://" + c.RESP} {
 		if u, err := url.Parse(address); !c.AllowRemote && (err != nil || u.Host != "" && !onThisMachine(u.Hostname())) {
 			return usageError{fmt.Errorf("%s is not on this machine: a run makes users there and may slow it down. Say --allow-remote if that is meant", address)}
 		}
