@@ -233,7 +233,7 @@ func (r *reader) ask(command, verb string) (printed string, status int) {
 func (r *reader) load(command string) (printed string, status int) {
 	r.t.Helper()
 	switch {
-	case strings.Contains(command, "--target udp"):
+	case strings.Contains(command, "--target udp"), strings.Contains(command, "--target resp"):
 		return r.shell(command + " --help")
 	case strings.Contains(command, "--clean"):
 		return r.ask(command+" --yes", "bench")
