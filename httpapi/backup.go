@@ -29,7 +29,7 @@ func (s *Server) registerBackup() {
 		"It holds ids, names and addresses of all users, and no token, key or secret: keep the server's secret too. " +
 		"Only with the embedded engine; one at a time."
 	backup.Responses = map[string]*huma.Response{"200": {
-		Description: "OK", Content: map[string]*huma.MediaType{backupType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+		Description: "OK", Content: map[string]*huma.MediaType{backupType: {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	s.registerPlain(backup, s.backup)
 }
