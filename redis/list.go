@@ -30,10 +30,12 @@ import (
 //	4 the records of the page are read. A session that has ended since is left out of the
 //	  page and of the total
 //
-// There are three ways to do steps 2 and 3:
+// There are four ways to do steps 2 and 3:
 //
 //	login order, one index at most   list_page.lua and loginMerge. Nobody walks to a deep
 //	                                 page: list_cut.go finds it by counting
+//	the same, of two or three of     list_matching.lua and loginMerge, as far as a page is
+//	kind, app and device             walked to (isCounted)
 //	newest seen first, no filter     list_by_seen.lua and seenMerge (list_seen.go)
 //	anything else (mustGather)       list_candidates.go: it gathers what meets the
 //	                                 conditions, and sorts that
@@ -62,6 +64,12 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 	}
 	indexed := indexesOf(&q.Filter)
 	switch {
+	case l.isCounted(len(indexed)):
+		page, counted, err := l.byLogin(ctx)
+		if counted || err != nil {
+			return page, err
+		}
+		return l.answerGathered(ctx, indexed)
 	case l.mustGather(len(indexed)):
 		return l.answerGathered(ctx, indexed)
 	case q.Sort != rollcall.NewestSeen:
@@ -69,7 +77,8 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 		if len(indexed) == 1 {
 			l.index = indexed[0]
 		}
-		return l.byLogin(ctx)
+		page, _, err := l.byLogin(ctx)
+		return page, err
 	default:
 		return l.bySeen(ctx)
 	}
@@ -80,7 +89,7 @@ type listing struct {
 	e         *Engine
 	at        time.Time
 	q         *rollcall.SessionQuery
-	index     string // key of the index within the partitions
+	index     string // key of the index within the partitions; "" for several conditions
 	low, high int64  // login_at in [low, high), ms
 }
 
@@ -97,6 +106,17 @@ func (l *listing) mustGather(indexes int) bool {
 		return true
 	}
 	return l.q.Sort == rollcall.NewestSeen && (indexes == 1 || hasRange(f))
+}
+
+// isCounted reports whether the filter has several conditions of kind, app and device, and
+// nothing else: each partition knows how many sessions meet them. Pages that are too deep to
+// walk to are left out.
+func (l *listing) isCounted(indexes int) bool {
+	f := &l.q.Filter
+	if indexes < 2 || f.IP.IsValid() || f.Users != nil || l.needsRecords() || hasRange(f) {
+		return false
+	}
+	return l.q.Sort != rollcall.NewestSeen && l.skip() <= walkLimit
 }
 
 // indexesOf returns the keys, within a partition, of the indexes a filter names.
@@ -127,6 +147,9 @@ type loginMerge struct {
 	from  string // the login at which the walk begins, "" for the end of the range
 	step  int
 	total int
+	// uncounted says that a partition has too many combinations of kind, app and device to
+	// count the sessions.
+	uncounted bool
 }
 
 func (l *listing) newMerge(from string, behind string, expect int) *loginMerge {
@@ -151,15 +174,24 @@ func (m *loginMerge) fill(ctx context.Context, first bool) error {
 		if len(parts) == 0 || (m.step == 0 && !first) {
 			return nil
 		}
-		err := m.l.askDrained(ctx, parts, first, func(p int, budget string) call {
-			return partCall(p, &m.l.e.scripts.listPage, m.l.index, fmt.Sprint(m.l.low), fmt.Sprint(m.l.high), flag(m.l.down()),
-				m.parts[p].behind, m.from, fmt.Sprint(m.step), flag(m.l.public()), budget)
-		}, func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
+		err := m.l.askDrained(ctx, parts, first, func(p int, budget string) call { return m.pageCall(p, first, budget) },
+			func(p int, reply []rueidis.RedisMessage) { m.take(p, reply, first) })
 		if err != nil {
 			return err
 		}
 		m.step, first = min(1000, 2*m.step), false
 	}
+}
+
+// pageCall asks a partition for its next sessions.
+func (m *loginMerge) pageCall(p int, first bool, budget string) call {
+	l, behind, step := m.l, m.parts[p].behind, fmt.Sprint(m.step)
+	if l.index == "" {
+		f := &l.q.Filter
+		return partCall(p, &l.e.scripts.listMatching, f.Kind, f.App, f.Device, flag(l.down()), behind, step, flag(l.public()), flag(first), budget)
+	}
+	return partCall(p, &l.e.scripts.listPage, l.index, fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()),
+		behind, m.from, step, flag(l.public()), budget)
 }
 
 // askDrained asks partitions for a part of a list. The first time, each of them ends what is
@@ -200,6 +232,9 @@ func (l *listing) askDrained(ctx context.Context, parts []int, first bool, ask f
 }
 
 func (m *loginMerge) take(p int, reply []rueidis.RedisMessage, first bool) {
+	if status, _ := reply[0].AsInt64(); status == 2 {
+		m.uncounted = true
+	}
 	if first {
 		n, _ := reply[1].AsInt64()
 		m.total += int(n)
@@ -234,9 +269,9 @@ func (m *loginMerge) next(ctx context.Context) (rollcall.SessionID, bool, error)
 	return id, true, nil
 }
 
-// byLogin answers a query in login order.
-func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session], error) {
-	var page rollcall.Page[rollcall.Session]
+// byLogin answers a query in login order. It answers nothing, and reports false, if a partition
+// cannot count what meets several conditions.
+func (l *listing) byLogin(ctx context.Context) (page rollcall.Page[rollcall.Session], counted bool, err error) {
 	skip := l.skip()
 	expect := l.limit() + 1
 	if skip <= walkLimit {
@@ -247,33 +282,37 @@ func (l *listing) byLogin(ctx context.Context) (rollcall.Page[rollcall.Session],
 		m.step = 0
 	}
 	if err := m.fill(ctx, true); err != nil {
-		return page, err
+		return page, true, err
+	}
+	if m.uncounted {
+		return page, false, nil
 	}
 	// Past the end there is nothing but the total; far into the list, begin near the page.
 	total := m.total
 	if skip >= total && skip > 0 {
 		page.Total = total
-		return page, nil
+		return page, true, nil
 	}
 	if skip > walkLimit {
 		from, passed, err := l.instantNear(ctx, m, skip)
 		if err != nil {
-			return page, err
+			return page, true, err
 		}
 		skip -= passed
 		m = l.newMerge(fmt.Sprint(from), "", skip+l.limit()+1)
 		if err := m.fill(ctx, false); err != nil {
-			return page, err
+			return page, true, err
 		}
 	}
 	// Walk the rest of the way.
 	for ; skip > 0; skip-- {
 		if _, ok, err := m.next(ctx); err != nil || !ok {
 			page.Total = total
-			return page, err
+			return page, true, err
 		}
 	}
-	return l.page(ctx, total, m.next)
+	page, err = l.page(ctx, total, m.next)
+	return page, true, err
 }
 
 // page fills a page with the sessions that next returns. It leaves out those that have ended

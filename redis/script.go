@@ -54,7 +54,7 @@ type scripts struct {
 	archiveReadMaps, archiveListDirty, archiveMarkDirty, archiveClearDirty, archiveOffload,
 	archiveRestore, archiveClearOffloaded, archiveHasDays, archiveRecordRun script
 
-	listPage, listIntersect, listBySeen script
+	listPage, listMatching, listIntersect, listBySeen script
 
 	apikeyPut script
 
@@ -157,6 +157,7 @@ func (s *scripts) namedOfData() map[string]*script {
 		"archive_has_days":        &s.archiveHasDays,
 		"archive_record_run":      &s.archiveRecordRun,
 		"list_page":               &s.listPage,
+		"list_matching":           &s.listMatching,
 		"list_intersect":          &s.listIntersect,
 		"list_by_seen":            &s.listBySeen,
 		"apikey_put":              &s.apikeyPut,

@@ -59,6 +59,7 @@ for i = 1, tonumber(ARGV[1]) - 1 do
     redis.call('ZADD', root .. ':' .. k, login, id)
   end
 end
+redis.call('HINCRBY', root .. ':classes', struct.pack('Bc0Bc0Bc0', 4, 'user', 1, 'a', 3, 'web'), tonumber(ARGV[1]) - 1)
 if tonumber(ARGV[1]) > 64 then
   redis.call('HINCRBY', root .. ':part', 'largeusers', 1)
   for _, id in ipairs(redis.call('ZRANGE', root .. ':u:' .. user, 0, -1)) do

@@ -5,8 +5,16 @@
 -- showSession and forgetToken. To end: endSession. What is past its deadline is in
 -- session_due.lua.
 
+-- countClass changes how many sessions there are of the kind, app and device that a session
+-- has. Those of a kind alone are not counted: their order has the number.
+local function countClass(name, s, by)
+  if s.app == '' and s.device == '' then return end
+  local class = struct.pack('Bc0Bc0Bc0', #s.kind, s.kind, #s.app, s.app, #s.device, s.device)
+  if call('HINCRBY', key(name), class, by) <= 0 then call('HDEL', key(name), class) end
+end
+
 -- indexSession adds a session to the orders by kind, app, device and address (ZADD), or
--- removes it from them (ZREM), and counts those of each app and device.
+-- removes it from them (ZREM), and counts those of each app, device and class.
 local function indexSession(s, command)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then
@@ -17,6 +25,7 @@ local function indexSession(s, command)
         local left = call('ZADD', key('counts:' .. field), 'INCR', changed, value)
         if tonumber(left) <= 0 then call('ZREM', key('counts:' .. field), value) end
       end
+      if changed ~= 0 and field == 'kind' then countClass('classes', s, changed) end
     end
   end
 end
@@ -24,7 +33,8 @@ end
 -- hideSession adds a session of an invisible user to the orders of those. It stays in
 -- the orders of all, so what the public is shown can be counted: all but the hidden.
 local function hideSession(s)
-  call('ZADD', key('invisible:login'), s.login, s.id)
+  if call('ZADD', key('invisible:login'), s.login, s.id) == 0 then return end
+  countClass('invisible:classes', s, 1)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then call('ZADD', key('invisible:by:' .. field .. ':' .. value), s.login, s.id) end
   end
@@ -33,6 +43,7 @@ end
 -- showSession removes it from them.
 local function showSession(s)
   if call('ZREM', key('invisible:login'), s.id) == 0 then return end
+  countClass('invisible:classes', s, -1)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then call('ZREM', key('invisible:by:' .. field .. ':' .. value), s.id) end
   end

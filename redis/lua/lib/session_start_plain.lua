@@ -97,6 +97,9 @@ repeat
     call('ZADD', root .. ':by:device:' .. device, login, sid)
     call('ZADD', root .. ':counts:device', 'INCR', '1', device)
   end
+  if app ~= '' or device ~= '' then
+    call('HINCRBY', root .. ':classes', struct.pack('Bc0Bc0Bc0', #kind, kind, #app, app, #device, device), 1)
+  end
   if address ~= '' then call('ZADD', root .. ':by:ip:' .. address, login, sid) end
 
   -- Its events, and the beat.
