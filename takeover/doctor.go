@@ -171,7 +171,7 @@ func (d *doctor) walk(ctx context.Context) error {
 		}
 		return d.sort(limited, keys)
 	})
-	if errors.Is(context.Cause(limited), errEnough) && ctx.Err() == nil {
+	if err != nil && over(limited, err) && ctx.Err() == nil {
 		d.report.CutShort = true
 		return nil
 	}

@@ -200,3 +200,22 @@ func TestDoctorEstimatesALargeList(t *testing.T) {
 	}
 	require.Fail(t, "nobody missed the records")
 }
+
+// TestAWalkThatTakesTooLongIsSaidToBeCutShort bounds the walk below what the rate allows for.
+func TestAWalkThatTakesTooLongIsSaidToBeCutShort(t *testing.T) {
+	o := newOld(t, redistest.Options{})
+	lines := []string{"ZADD users " + ms(time.Minute) + " 1"}
+	for i := range 5000 {
+		lines = append(lines, fmt.Sprintf("SET k%d x", i))
+	}
+	o.do(lines...)
+	s, err := takeover.NewSource(o.client, takeover.SourceOptions{Rate: 1000})
+	require.NoError(t, err)
+	report, err := takeover.Doctor(t.Context(), s, takeover.DoctorOptions{Now: now, Time: time.Second})
+	require.NoError(t, err)
+	require.True(t, report.CutShort)
+	require.Less(t, report.Walked, int64(5000))
+	var text bytes.Buffer
+	require.NoError(t, report.WriteText(&text))
+	require.Contains(t, text.String(), "CUT SHORT")
+}

@@ -26,7 +26,7 @@ func (m *Importer) Follow(ctx context.Context, each func(Summary)) error {
 		case <-tick.C:
 		}
 		if err := m.Look(ctx, i%sweepEvery == 0); err != nil {
-			if ctx.Err() != nil {
+			if over(ctx, err) {
 				return nil // it was told to end
 			}
 			return err

@@ -95,15 +95,16 @@ type Summary struct {
 
 // Importer takes a hand-built system over.
 type Importer struct {
-	src     *Source
-	to      Target
-	past    snapshots // nil if the target takes no times of the past
-	opts    Options
-	names   names
-	state   *state
-	summary Summary
-	total   int64
-	high    float64 // latest score read that is not ahead, as milliseconds
+	src      *Source
+	to       Target
+	past     snapshots // nil if the target takes no times of the past
+	opts     Options
+	names    names
+	state    *state
+	summary  Summary
+	total    int64
+	shadowAt position // of the bitmaps that Shadow asks for
+	high     float64  // latest score read that is not ahead, as milliseconds
 }
 
 // NewImporter prepares an import, and asks nobody yet. Over HTTP it takes login days and

@@ -57,3 +57,11 @@ func (u Unit) instant(score float64) (time.Time, bool) {
 	}
 	return time.UnixMilli(int64(score)).UTC(), true
 }
+
+// score returns what stands for an instant.
+func (u Unit) score(at time.Time) float64 {
+	if u == UnitSeconds {
+		return float64(at.Unix())
+	}
+	return float64(at.UnixMilli())
+}

@@ -88,19 +88,32 @@ func (s *Source) all(ctx context.Context, cmds ...rueidis.Completed) ([]rueidis.
 	return out, nil
 }
 
-// wait keeps to the rate.
+// wait keeps to the rate. It waits until ctx ends, also where that comes before the turn:
+// who set an end wants to hear of it, and not of the rate.
 func (s *Source) wait(ctx context.Context, n int) error {
 	for n > 0 {
 		some := min(n, s.pace.Burst())
-		if err := s.pace.WaitN(ctx, some); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return err
+		turn := s.pace.ReserveN(time.Now(), some)
+		timer := time.NewTimer(turn.Delay())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			turn.Cancel()
+			return context.Cause(ctx)
+		case <-timer.C:
 		}
 		n -= some
 	}
 	return nil
+}
+
+// over reports whether ctx has ended, and waits for that if err says that its deadline is
+// here: a client may notice an instant before the context does.
+func over(ctx context.Context, err error) bool {
+	if deadline, ok := ctx.Deadline(); ok && errors.Is(err, context.DeadlineExceeded) && time.Until(deadline) < time.Second {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }
 
 func (s *Source) readError(err error) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -17,22 +18,25 @@ import (
 type importRedisCmd struct {
 	settings
 	oldNames
-	From     string            `placeholder:"URL" help:"The old Redis, as in redis.url (or ROLLCALL_OLD_REDIS, as others see flags)."`
-	Layout   string            `required:"" placeholder:"LAYOUT" help:"online-zset, last-seen-zset, heartbeat-zset, login-bitmaps or minute-sets."`
-	Server   string            `placeholder:"URL" help:"Import into this running server, with the key in ROLLCALL_KEY: login-bitmaps only."`
-	Unit     string            `default:"auto" placeholder:"auto" help:"What scores count: s, ms, or auto by their size."`
-	Lifetime string            `default:"24h" placeholder:"24h" help:"How long after a login an entry of an online list lives."`
-	Idle     string            `placeholder:"30m" help:"Idle timeout of the sessions (default: the lifetime)."`
-	Map      map[string]string `placeholder:"KIND=TEXT" help:"Put a text before the ids of users of a kind: client=client:."`
-	FirstBit int               `default:"0" placeholder:"0" help:"Bit of a bitmap that is the first of the month: 0 or 1."`
-	State    string            `type:"path" placeholder:"FILE" help:"Keep here how far it has come, to go on if it is cut short."`
-	Rate     int               `default:"20000" placeholder:"20000" help:"Keys and entries read a second, at most."`
-	Follow   bool              `help:"Then go on with what changes, until Ctrl-C or --until; at last compare."`
-	Every    string            `default:"5s" placeholder:"5s" help:"How often --follow looks."`
-	Until    string            `placeholder:"2h" help:"How long --follow goes on."`
-	Compare  bool              `help:"Change nothing: compare both sides."`
-	Create   bool              `help:"Make new data if there is none in the data directory."`
-	JSON     bool              `help:"As JSON."`
+	From      string            `placeholder:"URL" help:"The old Redis, as in redis.url (or ROLLCALL_OLD_REDIS, as others see flags)."`
+	Layout    string            `required:"" placeholder:"LAYOUT" help:"online-zset, last-seen-zset, heartbeat-zset, login-bitmaps or minute-sets."`
+	Server    string            `placeholder:"URL" help:"Import into this running server, with the key in ROLLCALL_KEY: login-bitmaps only."`
+	Unit      string            `default:"auto" placeholder:"auto" help:"What scores count: s, ms, or auto by their size."`
+	Lifetime  string            `default:"24h" placeholder:"24h" help:"How long after a login an entry of an online list lives."`
+	Idle      string            `placeholder:"30m" help:"Idle timeout of the sessions (default: the lifetime)."`
+	Map       map[string]string `placeholder:"KIND=TEXT" help:"Put a text before the ids of users of a kind: client=client:."`
+	FirstBit  int               `default:"0" placeholder:"0" help:"Bit of a bitmap that is the first of the month: 0 or 1."`
+	State     string            `type:"path" placeholder:"FILE" help:"Keep here how far it has come, to go on if it is cut short."`
+	Rate      int               `default:"20000" placeholder:"20000" help:"Keys and entries read a second, at most."`
+	Follow    bool              `help:"Then go on with what changes, until Ctrl-C or --until; at last compare."`
+	Every     string            `default:"5s" placeholder:"5s" help:"How often --follow looks."`
+	Until     string            `placeholder:"2h" help:"How long --follow goes on."`
+	Compare   bool              `help:"Change nothing: compare both sides."`
+	Shadow    string            `placeholder:"10m" help:"Change nothing: ask both sides the same for so long, and compare answers and times."`
+	WriteBack bool              `name:"write-back" help:"After the switch: keep the old keys up to date, until Ctrl-C."`
+	Since     string            `placeholder:"DAY" help:"First day that --write-back writes (default: today)."`
+	Create    bool              `help:"Make new data if there is none in the data directory."`
+	JSON      bool              `help:"As JSON."`
 }
 
 // Help is the verb's own part of its help.
@@ -44,13 +48,18 @@ run. Repeating an import changes nothing that is here already.
 
 Friends come with any layout, by --friends. With --follow it goes on until you
 switch, and ends with a comparison of both sides. The exit status is 1 if they
-differ; the first 100 differences are listed.`
+differ; the first 100 differences are listed.
+
+--write-back goes the other way, for going back in one step: it writes what
+happens in Rollcall into the old keys. It needs --unit, and an engine in use: by
+--server, with an admin key in ROLLCALL_KEY, or engine redis.`
 }
 
 // imported is what an import reports.
 type imported struct {
 	takeover.Summary
 	Comparison *takeover.Comparison `json:"comparison,omitempty"`
+	Shadow     []takeover.Shadowed  `json:"shadow,omitempty"`
 	Seconds    float64              `json:"seconds"`
 }
 
@@ -59,6 +68,9 @@ func (c *importRedisCmd) Run(a *app) error {
 	opts, until, err := c.options(a)
 	if err != nil {
 		return usageError{err}
+	}
+	if c.WriteBack {
+		return c.writeBack(a, opts)
 	}
 	shown := newProgress(a)
 	opts.Progress = func(done, total int64) { showEntries(shown, done, total) }
@@ -75,12 +87,17 @@ func (c *importRedisCmd) Run(a *app) error {
 	})
 	shown.finish()
 	out.Seconds = time.Since(began).Seconds()
-	if out.Read == 0 && out.Comparison == nil && err != nil {
+	if out.Read == 0 && out.Comparison == nil && out.Shadow == nil && err != nil {
 		return err
 	}
 	err = errors.Join(err, c.report(a, &out))
 	if err == nil && out.Comparison != nil && out.Comparison.Differences > 0 {
 		err = errors.New("both sides differ")
+	}
+	for _, s := range out.Shadow {
+		if s.Differences > 0 && err == nil {
+			err = errors.New("both sides answer differently")
+		}
 	}
 	return err
 }
@@ -93,8 +110,8 @@ func (c *importRedisCmd) options(a *app) (o takeover.Options, until time.Duratio
 	if c.From == "" {
 		err = errors.New("--from: name the old Redis, or put its URL into " + oldRedisVariable)
 	}
-	if c.Follow && c.Compare {
-		err = errors.Join(err, errors.New("--follow and --compare exclude each other: --follow compares at its end"))
+	if modes := []bool{c.Follow, c.Compare, c.Shadow != "", c.WriteBack}; len(slices.DeleteFunc(modes, func(on bool) bool { return !on })) > 1 {
+		err = errors.Join(err, errors.New("--follow, --compare, --shadow and --write-back exclude each other"))
 	}
 	if c.Until != "" && !c.Follow {
 		err = errors.Join(err, errors.New("--until belongs to --follow"))
@@ -131,7 +148,7 @@ func (c *importRedisCmd) into(a *app, run func(takeover.Target) error) error {
 	}
 	conf.create = c.Create
 	return conf.withRoll(a, func(r *rollcall.Roll) error {
-		if !c.Compare {
+		if !c.Compare && c.Shadow == "" {
 			if err := r.Audit(a.ctx, rollcall.NewAuditEntry{Action: rollcall.AuditStoreImported}); err != nil {
 				return err
 			}
@@ -142,6 +159,9 @@ func (c *importRedisCmd) into(a *app, run func(takeover.Target) error) error {
 
 // take does what was asked for. The first signal ends following, the second the comparison.
 func (c *importRedisCmd) take(a *app, m *takeover.Importer, until time.Duration, out *imported) error {
+	if c.Shadow != "" {
+		return c.shadow(a, m, out)
+	}
 	if !c.Compare {
 		ctx, stop := interruptible(a.ctx)
 		var err error
@@ -198,7 +218,15 @@ func (c *importRedisCmd) report(a *app, out *imported) error {
 	if c.JSON {
 		return json.NewEncoder(a.stdout).Encode(out)
 	}
-	if !c.Compare {
+	for _, s := range out.Shadow {
+		fmt.Fprintf(a.stdout, "%s: asked %s, %s; half took %v there and %v here, one in a hundred %v and %v.\n",
+			s.Question, counted(int64(s.Asked), "time"), counted(int64(s.Differences), "difference"),
+			micros(s.Old.Median), micros(s.Here.Median), micros(s.Old.P99), micros(s.Here.P99))
+		for _, d := range s.First {
+			fmt.Fprintf(a.stdout, "  %s: there %s, here %s\n", printable(d.Entry), d.Old, d.Here)
+		}
+	}
+	if !c.Compare && out.Shadow == nil {
 		fmt.Fprintf(a.stdout, "Read %s in %s.\n", entries(out.Read), time.Duration(out.Seconds*float64(time.Second)).Round(100*time.Millisecond))
 		for _, line := range []struct {
 			n    int64
@@ -236,4 +264,77 @@ func entries(n int64) string {
 		return "1 entry"
 	}
 	return humanize.Comma(n) + " entries"
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// shadow asks both sides the same.
+func (c *importRedisCmd) shadow(a *app, m *takeover.Importer, out *imported) error {
+	d, err := rollcall.ParseDuration(c.Shadow)
+	if err != nil || d < time.Second {
+		return usageError{errors.Join(errors.New("--shadow: must be a duration of at least 1s"), err)}
+	}
+	ctx, stop := interruptible(a.ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	const wait = 100 * time.Millisecond
+	out.Shadow, err = m.Shadow(ctx, wait)
+	return err
+}
+
+// writeBack keeps the old keys up to date.
+func (c *importRedisCmd) writeBack(a *app, o takeover.Options) error {
+	opts := takeover.WriteBackOptions{
+		Names: o.Names, Layout: o.Layout, Unit: o.Unit, Lifetime: o.Lifetime, Kinds: o.Kinds, FirstBit: o.FirstBit, Every: o.Every, Now: time.Now, Zone: time.UTC,
+	}
+	if c.Since != "" {
+		day, err := rollcall.ParseDay(c.Since)
+		if err != nil {
+			return usageError{fmt.Errorf("--since: %w", err)}
+		}
+		opts.Since = day.Date().Add(12 * time.Hour) // of that day in every zone but the last
+	}
+	if err := opts.Check(); err != nil {
+		return usageError{err}
+	}
+	return withOldRedis(c.From, takeover.SourceOptions{Rate: c.Rate}, func(s *takeover.Source) error {
+		return c.outOf(a, func(from takeover.Origin, zone *time.Location) error {
+			opts.Zone = zone
+			w, err := takeover.NewWriteBack(s, from, opts)
+			if err != nil {
+				return usageError{err}
+			}
+			ctx, stop := interruptible(a.ctx)
+			defer stop()
+			first := true
+			return w.Run(ctx, func() {
+				if first {
+					fmt.Fprintln(a.stderr, "The old keys are up to date, and are kept so until Ctrl-C.")
+				}
+				first = false
+			})
+		})
+	})
+}
+
+// outOf opens what is written back, and says in which zone its days are.
+func (c *importRedisCmd) outOf(a *app, run func(takeover.Origin, *time.Location) error) error {
+	if c.Server != "" {
+		return (&target{Server: c.Server}).ask(a, func(from *client.Client) error {
+			server, err := from.Server(a.ctx)
+			if err != nil {
+				return err
+			}
+			return run(from, server.Timezone)
+		})
+	}
+	conf, err := c.load(a)
+	if err != nil {
+		return err
+	}
+	if conf.redis == nil {
+		return usageError{errors.New("--write-back needs an engine in use: name the server with --server")}
+	}
+	return conf.withRoll(a, func(r *rollcall.Roll) error { return run(r, r.Timezone()) })
 }
