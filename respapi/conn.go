@@ -2,6 +2,7 @@ package respapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -52,6 +53,9 @@ type conn struct {
 func newConn(l *Listener, raw net.Conn) *conn {
 	c := &conn{l: l, net: raw, reply: reply{resp: 2}, buf: make([]byte, smallBuffer), ctx: l.ctx}
 	c.parser.limits = strangerBounds
+	if l.opts.TLS != nil {
+		c.net = tls.Server(raw, l.opts.TLS)
+	}
 	if l.opts.NoKeys {
 		c.known = true
 		c.become(identity{role: rollcall.RoleAdmin})

@@ -2,7 +2,6 @@ package respapi
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -171,9 +170,6 @@ func (l *Listener) admit(raw net.Conn) {
 	l.counts.accepted.Add(1)
 	l.done.Go(func() {
 		defer l.leave(c)
-		if l.opts.TLS != nil {
-			c.net = tls.Server(raw, l.opts.TLS)
-		}
 		c.serve()
 	})
 }
