@@ -83,7 +83,7 @@ everything=(./redis ./e2e ./archive ./local ./cmd/rollcall ./httpapi ./e2e/tortu
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
 # tests beside which others run. What it watches does not run without it as well.
-meeting=(./loadgen ./internal/journal ./internal/faultproxy ./internal/coldcache ./internal/fanout ./middleware ./udpbeat)
+meeting=(./loadgen ./internal/journal ./internal/faultproxy ./internal/coldcache ./internal/fanout ./middleware ./udpbeat ./respapi)
 starting=(. ./httpapi ./local ./redis ./archive ./history ./transfer ./internal/directory)
 
 # The tests of these start their goroutines by what they test: it watches all but the
