@@ -326,6 +326,7 @@ func (s *script) next() step {
 
 // methods that a client has beyond those of a Roll, and the tests that call them.
 var beyond = map[string]string{
+	"Backup":            "the files of Roll.Backup, packed",
 	"Server":            "TestServerTellsItsTime",
 	"CreateConsoleLink": "TestALinkToTheConsoleIsMade",
 	"AllSessions":       "TestListsAreWalkedByCursor",
@@ -361,6 +362,7 @@ var without = map[string]string{
 	"Export":            "a command of the server's machine",
 	"Import":            "a command of the server's machine",
 	"Compact":           "a command of the server's machine",
+	"Backup":            "Client.Backup fetches the packed files",
 	"AttendanceSpan":    "no route",
 	"SetPolicies":       "configuration of a server",
 	"Tick":              "the server does",
