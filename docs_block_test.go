@@ -17,7 +17,7 @@ import (
 func TestEveryBlockOfTheDocsIsHeld(t *testing.T) {
 	files := repository(t)
 	from := map[string]string{"nginx": "examples/forward-auth/nginx.conf", "caddy": "examples/forward-auth/Caddyfile"}
-	others := []string{"", "sh", "console", "text", "yaml", "sql", "js", "python"}
+	others := []string{"", "sh", "console", "text", "yaml", "sql", "js", "python", "java", "php"}
 	for _, doc := range documents(files) {
 		for _, m := range regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```").FindAllStringSubmatch(read(t, doc), -1) { //nolint:gocritic // with (?m), ^ is where a line begins
 			language, text := m[1], m[2]

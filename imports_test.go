@@ -34,9 +34,9 @@ type layer struct {
 // layers is the direction in which imports run. A package in no layer has no
 // place yet, and is reported.
 func layers() []layer {
-	doors := []string{"client", "console", "demo", "history", "httpapi", "loadgen", "middleware", "replay", "respapi", "takeover", "transfer", "udpbeat", "webhook"}
+	doors := []string{"client", "console", "demo", "history", "httpapi", "loadgen", "manual", "middleware", "replay", "respapi", "takeover", "transfer", "udpbeat", "webhook"}
 	engines := []string{"local", "redis"}
-	all := slices.Concat(doors, engines, []string{"archive", ".", "internal"})
+	all := slices.Concat(doors, engines, []string{"archive", "docs", ".", "internal"})
 
 	return []layer{
 		{areas: []string{"cmd"}, may: all, rule: "cmd imports doors, engines, the archive, the root and internal"},
@@ -48,6 +48,7 @@ func layers() []layer {
 		{areas: []string{"examples"}, may: slices.Concat(engines, []string{"."}), rule: "examples import the root and engines only"},
 		{areas: []string{"internal/enginekit"}, may: []string{".", "internal"}, rule: "what both engines need imports the root and internal only"},
 		{areas: []string{"internal"}, rule: "internal knows no domain word and imports nothing of the module but internal"},
+		{areas: []string{"docs"}, standardOnly: true, rule: "the pages of the documentation are files, and import the standard library only"},
 		{areas: []string{"."}, standardOnly: true, rule: "the root imports the standard library only"},
 	}
 }

@@ -56,6 +56,8 @@ prepare() {
     mariadb || missing+=(mariadb-server)
     have npm || missing+=(nodejs npm)
     have python3 || missing+=(python3)
+    have java || missing+=(default-jdk-headless)
+    have php || missing+=(php-cli)
     have nginx || missing+=(nginx-light)
     have caddy || missing+=(caddy)
     have chromium || missing+=(chromium)
@@ -72,6 +74,7 @@ prepare() {
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
     have chromium || say "no Chromium: pages are not tested in a browser here"
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
+    have java && have php || say "no java or no php: the programs of the documentation are not all run here"
     have script || say "no script of util-linux: rollcall top is not tested on a terminal here"
     have npm || say "no npm: the OpenAPI document is not tested with linters and a generated client here"
 }

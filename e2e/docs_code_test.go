@@ -20,7 +20,7 @@ import (
 // of data and of examples do not hold.
 type codeBlock struct{ doc, language, text string }
 
-var codeFence = regexp.MustCompile("(?ms)^ *```(yaml|sql|js|ts|python|go)\n(.*?)^ *```") //nolint:gocritic // with (?m), ^ is where a line begins
+var codeFence = regexp.MustCompile("(?ms)^ *```(yaml|sql|js|ts|python|java|php|go)\n(.*?)^ *```") //nolint:gocritic // with (?m), ^ is where a line begins
 
 // codeBlocks lists these blocks. Of Go those that are a function: lines of programs stand
 // in files that tests run, which is looked at elsewhere.
@@ -70,6 +70,11 @@ func ran() []struct{ doc, language, has, test, why string } {
 		{doc: "docs/attendance.md", language: "sql", has: "rollcall_login_days", test: "TestTheQueryOfTheGuideFindsWhoWasThere"},
 		{doc: formats, language: "python", has: "sha256", test: "TestTheScriptOfTheDocsChecksTheAuditTrail"},
 		{doc: formats, language: "python", has: "csv", test: "TestTheScriptOfTheDocsReadsTheOffloadLog"},
+		{doc: "docs/recipes.md", language: "yaml", test: "TestTheConfigurationOfTheDocsIsValid"},
+		{doc: "docs/languages.md", language: "js", test: "TestTheProgramsOfTheDocsDoTheSame"},
+		{doc: "docs/languages.md", language: "python", test: "TestTheProgramsOfTheDocsDoTheSame"},
+		{doc: "docs/languages.md", language: "java", test: "TestTheProgramsOfTheDocsDoTheSame"},
+		{doc: "docs/languages.md", language: "php", test: "TestTheProgramsOfTheDocsDoTheSame"},
 		{doc: "clients/typescript/README.md", language: "js", test: "TestTheNPMPackage"},
 	}
 }

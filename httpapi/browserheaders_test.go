@@ -16,7 +16,8 @@ func TestAnswersCarryTheHeadersThatBrowsersObey(t *testing.T) {
 		status             int
 	}{
 		{"reader", "GET", "/v1/online", 200},
-		{"", "GET", "/docs", 200},
+		{"", "GET", "/docs/openapi", 200},
+		{"", "GET", "/docs", 302},
 		{"", "GET", "/openapi.json", 200},
 		{"", "GET", "/llms.txt", 200},
 		{"", "GET", "/metrics", 200},

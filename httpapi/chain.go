@@ -67,7 +67,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if s.serveConsole(w, r) {
+	if s.serveConsole(w, r) || s.serveDocs(w, r) {
 		return
 	}
 	if err := exactPath(r.URL); err != nil {
@@ -91,6 +91,23 @@ func (s *Server) serveConsole(w http.ResponseWriter, r *http.Request) bool {
 	case r.URL.Path == "/console", strings.HasPrefix(r.URL.Path, "/console/"):
 		r.Pattern = "/console/"
 		s.opts.Console.ServeHTTP(w, r)
+	default:
+		return false
+	}
+	return true
+}
+
+// serveDocs answers with the documentation, which is no route of the API, and reports
+// whether it did. The page that shows the OpenAPI document is a route: /docs/openapi.
+func (s *Server) serveDocs(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case r.URL.Path == "/docs" && s.opts.Docs == nil:
+		http.Redirect(w, r, "/docs/openapi", http.StatusFound)
+	case r.URL.Path == "/docs":
+		http.Redirect(w, r, "/docs/", http.StatusFound)
+	case s.opts.Docs != nil && strings.HasPrefix(r.URL.Path, "/docs/") && r.URL.Path != "/docs/openapi":
+		r.Pattern = "/docs/"
+		s.opts.Docs.ServeHTTP(w, r)
 	default:
 		return false
 	}

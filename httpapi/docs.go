@@ -32,7 +32,7 @@ func (s *Server) registerDocs() {
 	s.registerDocument(op("GET /openapi.json", "openapi", "Operation", "This document"), jsonType, huma.TypeObject, s.spec)
 	s.registerDocument(op("GET /openapi-3.0.json", "openapi-3-0", "Operation", "This document as OpenAPI 3.0, for generators that do not know 3.1"), jsonType, huma.TypeObject, s.writeSpec30)
 
-	page := op("GET /docs", "docs", "Operation", "This document, to read in a browser")
+	page := op("GET /docs/openapi", "docs", "Operation", "This document, to read in a browser")
 	page.Responses = map[string]*huma.Response{
 		"200": {Description: "OK", Content: map[string]*huma.MediaType{"text/html": {Schema: &huma.Schema{Type: huma.TypeString}}}},
 		"304": notModified(),

@@ -119,7 +119,7 @@ func TestMetricsCountCommandsRequestsAndWhatTheEngineHolds(t *testing.T) {
 
 func TestDocsPageNeedsNobodyElse(t *testing.T) {
 	s, _ := newFaultySite(t)
-	w := s.call("", "GET", "/docs", "")
+	w := s.call("", "GET", "/docs/openapi", "")
 	page, policy := w.Body.String(), w.Header().Get("Content-Security-Policy")
 	require.Equal(t, 200, w.Code)
 	require.NotRegexp(t, `(src|href)="?(https?:)?//`, page)

@@ -42,6 +42,8 @@ type Options struct {
 	// may call the API.
 	CORSOrigins []string
 
+	// Docs serves the documentation below /docs/, but for /docs/openapi; nil for none.
+	Docs http.Handler
 	// Console serves the pages below /console/; nil for none.
 	Console http.Handler
 	// ConsoleHeader is the header in which TrustedProxies name the user who uses the

@@ -81,7 +81,7 @@ func TestARequestKeepsTheIDThatItCameWith(t *testing.T) {
 
 func TestDocumentsAreSentOnce(t *testing.T) {
 	s, _ := newFaultySite(t)
-	for _, path := range []string{"/openapi.json", "/openapi-3.0.json", "/docs", "/llms.txt"} {
+	for _, path := range []string{"/openapi.json", "/openapi-3.0.json", "/docs/openapi", "/llms.txt"} {
 		first := s.call("", "GET", path, "")
 		require.Equal(t, 200, first.Code)
 		tag := first.Header().Get("ETag")

@@ -145,7 +145,7 @@ func TestOnlyAdministratorsMay(t *testing.T) {
 		"POST /v1/webhooks/{id}/test", "POST /v1/webhooks/{id}/rotate", "POST /v1/webhooks/{id}/replay", "GET /v1/webhooks/{id}/deliveries",
 		"GET /v1/kinds", "DELETE /v1/kinds/{kind}", "GET /v1/visits/names", "DELETE /v1/visits/names/{name}", "GET /v1/audit", "GET /v1/backup",
 	}
-	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /openapi-3.0.json", "GET /docs", "GET /llms.txt", "GET /v1/presence.js", "GET /v1/online/badge"}
+	public := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /openapi-3.0.json", "GET /docs/openapi", "GET /llms.txt", "GET /v1/presence.js", "GET /v1/online/badge"}
 	for _, r := range httpapi.Routes() {
 		require.Equal(t, slices.Contains(admin, r.Pattern()), r.Needs == httpapi.AccessAdmin, r.Pattern())
 		require.Equal(t, slices.Contains(public, r.Pattern()), r.Needs == httpapi.AccessPublic, r.Pattern())

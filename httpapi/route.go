@@ -152,7 +152,7 @@ func serverRoutes() []Route {
 		{Method: "GET", Path: "/metrics", Needs: AccessPublic},
 		{Method: "GET", Path: "/openapi.json", Needs: AccessPublic},
 		{Method: "GET", Path: "/openapi-3.0.json", Needs: AccessPublic},
-		{Method: "GET", Path: "/docs", Needs: AccessPublic},
+		{Method: "GET", Path: "/docs/openapi", Needs: AccessPublic},
 		{Method: "GET", Path: "/llms.txt", Needs: AccessPublic},
 		{Method: "GET", Path: PresenceScriptPath, Needs: AccessPublic},
 	}

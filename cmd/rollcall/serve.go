@@ -15,7 +15,9 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/console"
+	"github.com/rollcall/rollcall/docs"
 	"github.com/rollcall/rollcall/httpapi"
+	"github.com/rollcall/rollcall/manual"
 	"github.com/rollcall/rollcall/respapi"
 	"github.com/rollcall/rollcall/udpbeat"
 	"github.com/rollcall/rollcall/webhook"
@@ -169,6 +171,7 @@ func (s *server) open() error {
 	}
 	opts.Webhooks = s.hooks
 	opts.Backups = newBackupService(s, metrics)
+	opts.Docs = manual.New(docs.Files)
 	if opts.Console, err = console.New(); err != nil {
 		return errors.Join(err, s.close())
 	}

@@ -24,7 +24,7 @@ func (s *server) welcome(base string) (made *rollcall.APIKey, err error) {
 	out := s.app.stdout
 	fmt.Fprintf(out, "Rollcall %s serves on %s\n", version(), base)
 	fmt.Fprintf(out, "  data  %s\n", s.config.where())
-	fmt.Fprintf(out, "  docs  %s/docs\n", base)
+	fmt.Fprintf(out, "  docs  %s/docs/\n", base)
 	if key.note != "" {
 		fmt.Fprintf(out, "  %s\n", key.note)
 	}

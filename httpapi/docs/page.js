@@ -9,7 +9,7 @@
 
   let doc;
   try {
-    const answer = await fetch("openapi.json");
+    const answer = await fetch("../openapi.json");
     if (!answer.ok) throw new Error("the server answered " + answer.status);
     doc = await answer.json();
   } catch (err) {

@@ -1,0 +1,16 @@
+// Package docs holds the pages of the documentation, in English and in Chinese. The
+// pages for developers are left out: they are read in the repository, and would weigh as
+// much as all others.
+package docs
+
+import "embed"
+
+// Files are the pages as they stand in this folder. README.md lists them.
+//
+//go:embed README.md api.md attendance.md cli.md comparison.md concepts.md configuration.md
+//go:embed console.md engines.md events.md faq.md first-hour.md forward-auth.md languages.md
+//go:embed library.md operations.md recipes.md taking-over.md
+//go:embed performance.md presence.md reliability.md security.md sessions.md
+//go:embed troubleshooting.md udp.md webhooks.md
+//go:embed zh-CN/*.md
+var Files embed.FS
