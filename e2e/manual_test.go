@@ -21,7 +21,7 @@ func TestTheManual(t *testing.T) {
 	defer s.kill()
 	p := b.emptyPage(t, s.url)
 
-	answer, err := http.Get(s.url + "/docs") //nolint:noctx // a short request of a test
+	answer, err := http.Get(s.url + "/docs")
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusOK, answer.StatusCode)
