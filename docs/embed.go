@@ -9,7 +9,7 @@ import "embed"
 //
 //go:embed README.md api.md attendance.md cli.md comparison.md concepts.md configuration.md
 //go:embed console.md engines.md events.md faq.md first-hour.md forward-auth.md languages.md
-//go:embed library.md operations.md recipes.md taking-over.md
+//go:embed library.md operations.md recipes.md resp.md taking-over.md
 //go:embed performance.md presence.md reliability.md security.md sessions.md
 //go:embed troubleshooting.md udp.md webhooks.md
 //go:embed zh-CN/*.md
