@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// largest is what a binary may weigh without its symbols and what debuggers need.
+// largest is what a binary may weigh without its symbols and what debuggers need: 45 MB
+// is promised.
 // bench/RESULTS.md says what it weighs. If it grows by megabytes at once, most likely
 // something reachable looks up methods by name (reflect.Value.MethodByName, templates):
 // then the linker keeps all exported methods of all types.
-const largest = 42_000_000
+const largest = 44_500_000
 
 // TestTheBinaryStaysSmall adds up what a stripped binary holds, so that none has to be
 // linked for it.

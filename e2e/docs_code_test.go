@@ -70,6 +70,7 @@ func ran() []struct{ doc, language, has, test, why string } {
 		{doc: "docs/attendance.md", language: "sql", has: "rollcall_login_days", test: "TestTheQueryOfTheGuideFindsWhoWasThere"},
 		{doc: formats, language: "python", has: "sha256", test: "TestTheScriptOfTheDocsChecksTheAuditTrail"},
 		{doc: formats, language: "python", has: "csv", test: "TestTheScriptOfTheDocsReadsTheOffloadLog"},
+		{doc: "docs/resp.md", language: "yaml", test: "TestTheConfigurationOfTheDocsIsValid"},
 		{doc: "docs/recipes.md", language: "yaml", test: "TestTheConfigurationOfTheDocsIsValid"},
 		{doc: "docs/languages.md", language: "js", test: "TestTheProgramsOfTheDocsDoTheSame"},
 		{doc: "docs/languages.md", language: "python", test: "TestTheProgramsOfTheDocsDoTheSame"},

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,64 +54,68 @@ func (b *backedUp) copyTo(ctx context.Context, roll *rollcall.Roll, dir string) 
 	})
 }
 
+// backupLogins is how many users log in beside one backup. Each copy is checked record by
+// record, so the work of the test is not to grow with the speed of the logins.
+const backupLogins = 400
+
+// acknowledged are sessions of which a caller was told.
+type acknowledged struct {
+	mu           sync.Mutex
+	live, kicked []rollcall.SessionID
+}
+
+// loginsAndKicks logs users in, and shows out a third of them.
+func (a *acknowledged) loginsAndKicks(ctx context.Context, roll *rollcall.Roll, worker int) error {
+	for i := range backupLogins / 4 {
+		in, err := roll.Login(ctx, rollcall.Login{User: fmt.Sprintf("u%d", i), Attrs: map[string]string{"pad": strings.Repeat("x", 200)}})
+		if err != nil {
+			return err
+		}
+		list := &a.live
+		if i%3 == worker%3 {
+			if _, err := roll.Kick(ctx, rollcall.Kick{Session: in.Session.ID}); err != nil {
+				return err
+			}
+			list = &a.kicked
+		}
+		a.mu.Lock()
+		*list = append(*list, in.Session.ID)
+		a.mu.Unlock()
+	}
+	return nil
+}
+
+// soFar returns the sessions known by now.
+func (a *acknowledged) soFar() (live, kicked []rollcall.SessionID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.live), slices.Clone(a.kicked)
+}
+
 // TestABackupHasAllThatWasAcknowledgedBeforeIt makes backups while users log in and are
 // shown out, and opens each.
 func TestABackupHasAllThatWasAcknowledgedBeforeIt(t *testing.T) {
 	b := &backedUp{require.New(t), t, vfs.NewMem(), rollcall.NewManualClock(startOfTests())}
 	eng, roll := b.open("data")
-	var done atomic.Bool
-	var wg sync.WaitGroup
-	t.Cleanup(func() {
-		done.Store(true)
-		wg.Wait()
-		b.NoError(roll.Close())
-		b.NoError(eng.Close())
-	})
-	var mu sync.Mutex
-	live, kicked := map[rollcall.SessionID]bool{}, map[rollcall.SessionID]bool{}
-	for worker := range 4 {
-		wg.Go(func() {
-			for i := 0; !done.Load(); i++ {
-				in, err := roll.Login(t.Context(), rollcall.Login{User: fmt.Sprintf("u%d", i%500), Attrs: map[string]string{"pad": strings.Repeat("x", 200)}})
-				if err != nil {
-					t.Errorf("login: %v", err)
-					return
-				}
-				if i%3 == worker%3 {
-					_, err := roll.Kick(t.Context(), rollcall.Kick{Session: in.Session.ID})
-					if err != nil {
-						t.Errorf("kick: %v", err)
-						return
-					}
-				}
-				mu.Lock()
-				if i%3 == worker%3 {
-					kicked[in.Session.ID] = true
-				} else {
-					live[in.Session.ID] = true
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 4, Most: 40, Time: 2 * time.Second}) {
-		mu.Lock()
-		wantLive, wantKicked := len(live), len(kicked)
-		lives, kicks := make([]rollcall.SessionID, 0, wantLive), make([]rollcall.SessionID, 0, wantKicked)
-		for id := range live {
-			lives = append(lives, id)
+	var told acknowledged
+	for round := range testbudget.Rounds(t, testbudget.Budget{Least: 3, Most: 20, Time: 2 * time.Second}) {
+		results := make(chan error, 4)
+		for worker := range cap(results) {
+			go func() { results <- told.loginsAndKicks(t.Context(), roll, worker) }()
 		}
-		for id := range kicked {
-			kicks = append(kicks, id)
-		}
-		mu.Unlock()
+		live, kicked := told.soFar()
 		dir := fmt.Sprintf("copy%d", round)
 		b.NoError(b.copyTo(t.Context(), roll, dir))
-		b.holds(dir, lives, kicks)
+		for range cap(results) {
+			b.NoError(<-results)
+		}
+		b.holds(dir, live, kicked)
 		b.NoError(b.fs.RemoveAll(dir))
 	}
 	_, err := b.fs.Stat(eng.store.backupDir())
 	b.Error(err, "nothing of a copy is left")
+	b.NoError(roll.Close())
+	b.NoError(eng.Close())
 }
 
 // holds checks and opens a copy, in which some sessions live and others have ended.
