@@ -39,6 +39,7 @@ func parts(users int, readers streamReaders) []part {
 		{"resp", ofUsers(1_000_000, measureRESP)},
 		{"forward-auth", measureForwardAuth},
 		{"sessions", measureSessions},
+		{"whole", ofUsers(100_000_000, measureWhole)},
 		{"pages", ofUsers(10_000_000, measurePages)},
 		{"friends", ofUsers(5_000_000, measureFriends)},
 		{"logins", measureLogins},
@@ -77,7 +78,8 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "RESULTS.md", "the report; of the parts not measured now it keeps the old figures")
 	child := flags.String("child", "", "measure a part in this process and print it; the command calls itself with it")
 	size := flags.Int("size", 0, "users or sessions, with -child")
-	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of pages, friends, attendance, expiry or a redis- part; 0 for its own")
+	dir := flags.String("dir", "", "the data directory, with -child \"whole\" and \"whole again\"")
+	users := flags.Int("users", 0, "users, sessions or logins of the largest size, for a quick run of whole, pages, friends, attendance, expiry or a redis- part; 0 for its own")
 	var readers streamReaders
 	flags.IntVar(&readers.most, "readers", mostReaders, "readers of the largest size of events")
 	flags.IntVar(&readers.friends, "friends", friendsOfReader, "friends of each reader of events: at least 20")
@@ -88,6 +90,9 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("-users %d: must be at least 100,000", *users)
 	}
 	if *child != "" {
+		if *child == wholeFill || *child == wholeReopen {
+			return wholeChild(ctx, *child, *dir, *size)
+		}
 		return runChild(ctx, *child, *size)
 	}
 	known := *what == "all"

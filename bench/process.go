@@ -29,13 +29,22 @@ func open(l local.Options, o rollcall.Options) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := local.Open(dir, l)
+	b, err := openIn(dir, l, o)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	return b, nil
+}
+
+// openIn opens an engine in a directory that is another's to remove.
+func openIn(dir string, l local.Options, o rollcall.Options) (*bench, error) {
+	engine, err := local.Open(dir, l)
+	if err != nil {
+		return nil, err
+	}
 	roll, err := rollcall.New(engine, o)
 	if err != nil {
-		return nil, errors.Join(err, engine.Close(), os.RemoveAll(dir))
+		return nil, errors.Join(err, engine.Close())
 	}
 	return &bench{Roll: roll, engine: engine, dir: dir}, nil
 }
