@@ -1,11 +1,13 @@
 # Rollcall as an image: one static binary, no shell, a user without rights.
 #
 #   docker build -t rollcall .
-#   docker run -p 127.0.0.1:8080:8080 -v rollcall:/data -e ROLLCALL_ADMIN_KEY=rck_… rollcall
+#   docker run --read-only --cap-drop ALL --security-opt no-new-privileges \
+#       -p 127.0.0.1:8080:8080 -v rollcall:/data -e ROLLCALL_ADMIN_KEY=rck_… rollcall
 #
-# The data is in the volume /data. Give an admin key of at least 32 characters behind
-# rck_; without one, the server makes its own and keeps it in /data/admin.key. Put TLS
-# in front, or mount a certificate and set ROLLCALL_TLS_CERT and ROLLCALL_TLS_KEY.
+# The data is in the volume /data. Nothing else is written, so the root can be read-only.
+# Give an admin key of at least 32 characters behind rck_; without one, the server makes
+# its own and keeps it in /data/admin.key. Put TLS in front, or mount a certificate and
+# set ROLLCALL_TLS_CERT and ROLLCALL_TLS_KEY.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -22,5 +24,7 @@ USER 65532:65532
 ENV ROLLCALL_DATA_DIR=/data ROLLCALL_LISTEN=0.0.0.0:8080
 VOLUME /data
 EXPOSE 8080
+# A large store may take a while to open; until then nobody answers.
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["/rollcall", "health"]
 ENTRYPOINT ["/rollcall"]
 CMD ["serve"]

@@ -207,7 +207,7 @@ func (r *reader) carryOut(command string) (printed string, status int) {
 
 // asking are the verbs that ask a running server.
 func asking() []string {
-	return []string{"online", "sessions", "kick", "ban", "friends", "attendance", "visits", "keys", "events", "timeline", "audit", "backup", "console", "top", "context"}
+	return []string{"online", "sessions", "kick", "ban", "friends", "attendance", "visits", "keys", "events", "timeline", "audit", "backup", "console", "top", "context", "health"}
 }
 
 // ask runs a verb against a server of the document. Those that do not end by

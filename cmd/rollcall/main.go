@@ -54,6 +54,7 @@ type commands struct {
 	Bench   benchCmd   `cmd:"" help:"Put a server, or the library, under load and measure it."`
 	Version versionCmd `cmd:"" help:"Show the version."`
 
+	Health     healthCmd     `cmd:"" group:"client" help:"Whether a server is ready, as an exit status."`
 	Online     onlineCmd     `cmd:"" group:"client" help:"Who is online."`
 	Sessions   sessionsCmd   `cmd:"" group:"client" help:"List live sessions, or show one."`
 	Kick       kickCmd       `cmd:"" group:"client" help:"Show users out: end their sessions."`
