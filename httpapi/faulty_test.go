@@ -31,6 +31,10 @@ func (f *faulty) Stats(context.Context, rollcall.Viewer) (rollcall.Stats, error)
 	return rollcall.Stats{}, f.err
 }
 
+func (f *faulty) Samples(context.Context, rollcall.SampleQuery) ([]rollcall.Sample, error) {
+	return nil, f.err
+}
+
 func (f *faulty) PutKey(_ context.Context, key rollcall.APIKey) error {
 	f.keys[key.Hash] = key
 	return nil

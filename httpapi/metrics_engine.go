@@ -3,8 +3,11 @@ package httpapi
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall/rollcall"
 )
 
 // engineMetrics are values that are asked for, and not counted along the way.
@@ -65,7 +68,29 @@ func (s *Server) gauges(ctx context.Context) engineMetrics {
 	if online, err := s.public.OnlineCount(ctx, 0); err == nil {
 		m.add("online_users", "Users online, by the default window.", prometheus.GaugeValue, float64(online), nil)
 	}
+	s.addMinute(ctx, &m)
 	m.add("build_info", "1, with what runs.", prometheus.GaugeValue, 1,
 		prometheus.Labels{"version": s.opts.Version, "go_version": runtime.Version(), "engine": engine})
 	return m
+}
+
+// sampleAge is how far back the latest sample is looked for: one minute is under way,
+// and one may be about to be sampled.
+const sampleAge = 3 * time.Minute
+
+// addMinute adds what happened in the latest minute that was sampled. It is of the whole
+// store, so all servers on one Redis say the same: take the greatest, not the sum.
+func (s *Server) addMinute(ctx context.Context, m *engineMetrics) {
+	now := s.public.Now()
+	samples, err := s.public.Samples(ctx, rollcall.SampleQuery{Step: rollcall.StepMinute, From: now.Add(-sampleAge), To: now})
+	if err != nil || len(samples) == 0 {
+		return
+	}
+	last := samples[len(samples)-1]
+	m.add("minute_logins", "Sessions that began in the latest minute that was sampled, on all servers.", prometheus.GaugeValue, float64(last.Logins), nil)
+	m.add("minute_beats", "Signs of life of users in that minute, on all servers.", prometheus.GaugeValue, float64(last.Beats), nil)
+	for _, cause := range rollcall.Causes() {
+		m.add("minute_ends", "Sessions that ended in that minute, by cause, on all servers.", prometheus.GaugeValue,
+			float64(last.Ends[cause]), prometheus.Labels{"cause": string(cause)})
+	}
 }
