@@ -61,6 +61,7 @@ prepare() {
     have nginx || missing+=(nginx-light)
     have caddy || missing+=(caddy)
     have chromium || missing+=(chromium)
+    have promtool || missing+=(prometheus)
     have script || missing+=(bsdutils)
     ((${#missing[@]})) || return 0
 
@@ -72,6 +73,7 @@ prepare() {
     have redis-server || say "no redis-server: what needs one cannot be tested here"
     postgres || say "no PostgreSQL: the archive cannot be tested with it here"
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
+    have promtool || say "no promtool: alerts are not tested here"
     have chromium || say "no Chromium: pages are not tested in a browser here"
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
     have java && have php || say "no java or no php: the programs of the documentation are not all run here"
