@@ -35,7 +35,7 @@ var (
 
 // metricsFormat is the format that a request prefers. What is neither is text.
 func metricsFormat(h http.Header) expfmt.Format {
-	if expfmt.Negotiate(h).FormatType() == expfmt.TypeProtoDelim {
+	if expfmt.NegotiateAccept(h, metricsText, metricsProtobuf).FormatType() == expfmt.TypeProtoDelim {
 		return metricsProtobuf
 	}
 	return metricsText
