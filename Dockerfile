@@ -13,7 +13,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags='-s -w' -o /rollcall ./cmd/rollcall \
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags="-s -w -X main.stamped=$VERSION" -o /rollcall ./cmd/rollcall \
     && mkdir /data
 
 FROM scratch

@@ -8,8 +8,8 @@ import "embed"
 // Files are the pages as they stand in this folder. README.md lists them.
 //
 //go:embed README.md api.md attendance.md cli.md comparison.md concepts.md configuration.md
-//go:embed console.md engines.md events.md faq.md first-hour.md forward-auth.md languages.md
-//go:embed library.md operations.md recipes.md resp.md taking-over.md
+//go:embed console.md deploying.md engines.md events.md faq.md first-hour.md forward-auth.md
+//go:embed languages.md library.md operations.md recipes.md resp.md taking-over.md
 //go:embed performance.md presence.md reliability.md security.md sessions.md
 //go:embed troubleshooting.md udp.md webhooks.md
 //go:embed zh-CN/*.md

@@ -19,7 +19,7 @@ func (s *Server) registerMetrics() {
 	metrics.Responses = map[string]*huma.Response{"200": {
 		Description: "OK", Content: map[string]*huma.MediaType{
 			textType:     {Schema: &huma.Schema{Type: huma.TypeString}},
-			protobufType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+			protobufType: {Schema: &huma.Schema{Type: huma.TypeString}},
 		},
 	}}
 	s.registerPlain(metrics, s.metrics)

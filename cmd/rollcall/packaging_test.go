@@ -122,6 +122,28 @@ func TestTheAlertsFireAsTheirTestsSay(t *testing.T) {
 	}
 }
 
+// TestPrometheusUnderstandsTheDashboard has promtool parse what the panels ask, with
+// values in place of Grafana's variables.
+func TestPrometheusUnderstandsTheDashboard(t *testing.T) {
+	promtool := program(t, "promtool")
+	variables := strings.NewReplacer("$__rate_interval", "1m", "$job", "rollcall", "$instance", ".*")
+	var rules []map[string]string
+	for _, m := range regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(packaged(t)["grafana.json"], -1) {
+		var asked string
+		require.NoError(t, json.Unmarshal([]byte(m[1]), &asked))
+		asked = variables.Replace(asked)
+		require.NotContains(t, asked, "$", "a variable that this test does not know")
+		rules = append(rules, map[string]string{"record": "panel", "expr": asked})
+	}
+	require.Greater(t, len(rules), 20)
+	file, err := yaml.Marshal(map[string]any{"groups": []map[string]any{{"name": "dashboard", "rules": rules}}})
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "dashboard.yaml")
+	require.NoError(t, os.WriteFile(path, file, 0o600))
+	out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", path).CombinedOutput() //nolint:gosec // as the path has it
+	require.NoError(t, err, "%s", out)
+}
+
 // TestTheUnitIsHardened has systemd judge it, where there is systemd: the lower the
 // exposure the better, and services without any setting have 96 of 100.
 func TestTheUnitIsHardened(t *testing.T) {

@@ -11,8 +11,16 @@ type versionCmd struct {
 	JSON bool `help:"As JSON."`
 }
 
-// version returns the module's version, or the commit it was built from.
+// stamped is the version that a release and the image are built with: -X main.stamped=v1.2.3.
+// The history that Go would read it from may not be where they are built.
+var stamped string
+
+// version returns the version that was stamped, the module's, or the commit it was built
+// from.
 func version() string {
+	if stamped != "" {
+		return stamped
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
