@@ -159,13 +159,13 @@ func number(buf []byte, from int, what string) (n, end int, err error) {
 
 // inline reads a command that is typed as a line, as with telnet.
 func (p *parser) inline(buf []byte) ([][]byte, int, error) {
+	if !beginsLine(buf[0]) {
+		return nil, 0, malformed("this is no command") // as the first byte of TLS
+	}
 	end := bytes.IndexByte(buf[:min(len(buf), maxInline)], '\n')
 	if end < 0 {
 		if len(buf) >= maxInline {
 			return nil, 0, malformed("too big inline request")
-		}
-		if buf[0] < ' ' && buf[0] != '\r' && buf[0] != '\t' {
-			return nil, 0, malformed("this is no command") // as the first byte of TLS
 		}
 		return nil, 0, nil
 	}
@@ -190,6 +190,9 @@ func (p *parser) inline(buf []byte) ([][]byte, int, error) {
 	}
 	return p.args, end + 1, nil
 }
+
+// beginsLine reports whether a byte may be the first of a command that is typed.
+func beginsLine(c byte) bool { return c >= ' ' || c == '\r' || c == '\n' || c == '\t' }
 
 // isHTTP reports whether a line begins a request of HTTP, or is a header of one.
 func isHTTP(words [][]byte) bool {

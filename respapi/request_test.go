@@ -53,6 +53,7 @@ func TestWhatCannotBeReadSaysWhy(t *testing.T) {
 		"*1\r\n$70000\r\n":                 "too long",
 		"*1\r\n$1\r\nab\r\n":               "does not end",
 		"\x16\x03\x01":                     "no command",
+		"\x16\x03\n":                       "no command",
 		strings.Repeat("x", 5000):          "too big inline",
 		"*1\r\n$\r\n":                      "invalid bulk length",
 		"GET / HTTP/1.1\r\n":               "HTTP",
@@ -84,6 +85,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add([]byte("*2\r\n$4\r\nBEAT\r\n$1\r\na\r\nPING\r\n"), uint8(3))
 	f.Add([]byte("*1\r\n$-1\r\n"), uint8(1))
 	f.Add([]byte("*3\r\n$4\r\nZADD\r\n"), uint8(7))
+	f.Add([]byte("\x0000000000000\n"), uint8(11))
 	f.Fuzz(func(t *testing.T, input []byte, piece uint8) {
 		whole, wholeErr := readAll(input, len(input)+1)
 		parts, partsErr := readAll(input, int(piece)+1)
