@@ -15,10 +15,12 @@ RUN go mod download
 COPY . .
 ARG VERSION=
 RUN CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags="-s -w -X main.stamped=$VERSION" -o /rollcall ./cmd/rollcall \
+    && go run ./packaging/release -licences "linux/$(go env GOARCH)" >/LICENCES-OF-OTHERS.txt \
     && mkdir /data
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /src/LICENSE /src/NOTICE /LICENCES-OF-OTHERS.txt /
 COPY --from=build /rollcall /rollcall
 COPY --from=build --chown=65532:65532 --chmod=700 /data /data
 USER 65532:65532

@@ -49,6 +49,7 @@ func layers() []layer {
 		{areas: []string{"internal/enginekit"}, may: []string{".", "internal"}, rule: "what both engines need imports the root and internal only"},
 		{areas: []string{"internal"}, rule: "internal knows no domain word and imports nothing of the module but internal"},
 		{areas: []string{"docs"}, standardOnly: true, rule: "the pages of the documentation are files, and import the standard library only"},
+		{areas: []string{"packaging"}, standardOnly: true, rule: "what makes a release imports the standard library only"},
 		{areas: []string{"."}, standardOnly: true, rule: "the root imports the standard library only"},
 	}
 }

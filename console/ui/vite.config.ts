@@ -17,6 +17,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
+    // What is bundled, with the text of its licence: a release says so.
+    license: { fileName: 'licences.json' },
   },
   server: {
     proxy: {
