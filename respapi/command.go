@@ -66,6 +66,7 @@ func (c *conn) handle(args [][]byte) bool {
 			c.settle()
 			c.failWith(err)
 			c.count(n, outcomeOf(c.failed), 1)
+			c.spoil(cmd)
 			return !c.finishing
 		}
 	}
@@ -106,9 +107,7 @@ func (c *conn) perform(cmd *command, args [][]byte) {
 		c.runNow(cmd, args)
 		return
 	}
-	if c.queue != nil {
-		c.queue.spoiled = true
-	}
+	c.spoil(cmd)
 }
 
 // runNow runs a command whatever else is under way.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -39,6 +40,7 @@ type conn struct {
 	acting    context.Context // of those that the audit trail is kept of
 	now       time.Time       // when the commands at hand came
 	charged   bool            // the allowance has been taken for them
+	refusal   error           // why it has not
 	beats     beats
 	one       []string        // a user to ask for
 	marks     []rollcall.Mark // a mark to make
@@ -63,9 +65,15 @@ func newConn(l *Listener, raw net.Conn) *conn {
 	return c
 }
 
-// serve answers commands until the client or the listener closes.
+// serve answers commands until the client or the listener closes. A command that panics ends
+// its connection, and no other.
 func (c *conn) serve() {
 	defer c.countRun()
+	defer func() {
+		if v := recover(); v != nil {
+			c.panicked(v)
+		}
+	}()
 	if !c.who.is() {
 		_ = c.net.SetReadDeadline(time.Now().Add(strangerTime)) // else the first read fails
 	}
@@ -73,11 +81,20 @@ func (c *conn) serve() {
 		if !c.fill() {
 			return
 		}
-		c.charged = false
+		c.charged, c.refusal = false, nil
 		if !c.work() || c.finishing || c.l.closing() {
 			return
 		}
 	}
+}
+
+// panicked tells of a command that panicked. What it had answered so far may be half of an
+// answer, so the client is told no more.
+func (c *conn) panicked(v any) {
+	verb := c.l.verbs.all[c.command].name
+	c.l.opts.Logger.Error("a RESP command panicked", "command", verb, "panic", v, "stack", string(debug.Stack()))
+	c.count(c.command, Failed, 1)
+	c.l.counts.cut.Add(1)
 }
 
 // work answers the commands that have come whole; false if the connection is to end.
@@ -120,6 +137,7 @@ func (c *conn) fill() bool {
 	partial := c.from < c.to
 	if !partial {
 		c.from, c.to = 0, 0
+		c.parser.shrink()
 		if len(c.buf) > usualBuffer {
 			c.buf = make([]byte, usualBuffer)
 			c.giveBack()
@@ -207,6 +225,15 @@ func (c *conn) flush() bool {
 	if now := time.Now(); c.writeBy.Sub(now) < writeTime/2 {
 		c.writeBy = now.Add(writeTime)
 		_ = c.net.SetWriteDeadline(c.writeBy) // else the write fails
+	}
+	size := int64(cap(c.out))
+	if size <= 2*flushAt {
+		size = 0 // as all may have
+	}
+	defer c.l.large.Add(-size)
+	if c.l.large.Add(size) > largeBudget && size > 0 {
+		c.l.counts.cut.Add(1)
+		return false
 	}
 	_, err := c.net.Write(c.out)
 	if cap(c.out) > usualBuffer {

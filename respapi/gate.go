@@ -73,8 +73,16 @@ func (c *conn) authenticate(text []byte) bool {
 }
 
 // admit decides whether what came together may be done: the key still has to work, and
-// to have some of its allowance left. It is asked once for each read.
+// to have some of its allowance left. It is asked once for each read: a transaction is
+// not to lose its beginning.
 func (c *conn) admit() error {
+	if c.refusal == nil {
+		c.refusal = c.charge()
+	}
+	return c.refusal
+}
+
+func (c *conn) charge() error {
 	c.now = c.l.roll.Now()
 	if c.charged || !c.who.is() || c.who.key.ID == "" {
 		return nil

@@ -58,6 +58,19 @@ func (p *parser) reset() {
 	p.spans = p.spans[:0]
 }
 
+// usualArgs is how many arguments a command has as a matter of course.
+const usualArgs = 1024
+
+// shrink gives up the lists of a long command. It is called between two commands.
+func (p *parser) shrink() {
+	if cap(p.spans) > usualArgs {
+		p.spans = nil
+	}
+	if cap(p.args) > usualArgs {
+		p.args = nil
+	}
+}
+
 // next reads the command that buf begins with. used is 0 if it has not come whole; else
 // it is its length, and args are its arguments, in buf, until the next call. An empty
 // command has none.

@@ -101,3 +101,15 @@ func FuzzRequests(f *testing.F) {
 		require.LessOrEqual(t, size, len(input))
 	})
 }
+
+func TestAConnectionKeepsNoListsOfALongCommand(t *testing.T) {
+	p := parser{limits: callerBounds}
+	long := "*20000\r\n" + strings.Repeat("$1\r\nx\r\n", 20_000)
+	args, used, err := p.next([]byte(long))
+	require.NoError(t, err)
+	require.Len(t, args, 20_000)
+	require.Equal(t, len(long), used)
+	p.shrink()
+	require.LessOrEqual(t, cap(p.spans), usualArgs)
+	require.LessOrEqual(t, cap(p.args), usualArgs)
+}

@@ -11,7 +11,8 @@ import (
 // maxReply is how many members one answer may have.
 const maxReply = 100_000
 
-// maxPending bounds the bytes of answers that wait to be sent, as those of a transaction do.
+// maxPending is how many bytes the answers of a transaction may have for its next command to be
+// done: they are sent together.
 const maxPending = 64 << 20
 
 // entry is a member of a sorted set.
@@ -179,9 +180,6 @@ func (c *conn) zrange(key []byte, q rangeQuery, options [][]byte) {
 		return
 	}
 	entries, err := q.read(set)
-	if err == nil && len(c.out) > maxPending {
-		err = tooMany(len(entries))
-	}
 	if err != nil {
 		c.failWith(err)
 		return
@@ -232,7 +230,9 @@ func ranks(from, to []byte, total int) (first, n int, err error) {
 	if last < 0 {
 		last += total
 	}
-	return first, min(last, total-1) - first + 1, nil
+	// Both are brought near the list first: the largest numbers there are would run over.
+	first, last = min(first, total), min(max(last, -1), total-1)
+	return first, last - first + 1, nil
 }
 
 func tooMany(n int) error {
