@@ -15,6 +15,7 @@ type beats struct {
 	text    strings.Builder
 	waiting []waiting
 	asks    bool // an answer depends on when its users were seen before
+	mixed   bool // and not all answers count the same
 }
 
 // waiting is a command whose answer waits. Its users are those from the end of the one before.
@@ -32,7 +33,6 @@ const (
 	newUsers                    // those without a last-seen time
 	movedUsers                  // those not seen in this second
 	minuteUsers                 // those not seen in this minute
-	noUsers                     // none
 	textChunk     = 16 << 10
 	statusAtOnce  = rollcall.MaxQueryUsers
 	beatsAtOnce   = rollcall.MaxBeatUsers
@@ -54,7 +54,7 @@ func (b *beats) keep(user []byte) string {
 // beatRoom makes sure that n more users fit into the batch.
 func (c *conn) beatRoom(n int, a answer) {
 	most := beatsAtOnce
-	if c.beats.asks || a > allUsers && a < noUsers {
+	if c.beats.asks || a != allUsers {
 		most = statusAtOnce
 	}
 	if len(c.beats.waiting) > 0 && len(c.beats.users)+n > most {
@@ -64,8 +64,10 @@ func (c *conn) beatRoom(n int, a answer) {
 
 // await notes how the command at hand, whose users have been kept, is answered.
 func (c *conn) await(a answer) {
-	c.beats.asks = c.beats.asks || a > allUsers && a < noUsers
-	c.beats.waiting = append(c.beats.waiting, waiting{c.command, len(c.beats.users), a})
+	b := &c.beats
+	b.asks = b.asks || a != allUsers
+	b.mixed = b.mixed || len(b.waiting) > 0 && b.waiting[0].answer != a
+	b.waiting = append(b.waiting, waiting{c.command, len(b.users), a})
 }
 
 // takeBeat is BEAT user [user …].
@@ -87,6 +89,7 @@ func (c *conn) settle() {
 	if len(b.waiting) == 1 {
 		c.settleOne(0, 0)
 	} else if answers, err := c.beat(b.users, b.asks); err == nil {
+		answers.mixed = b.mixed
 		from := 0
 		for _, w := range b.waiting {
 			c.int(answers.count(w.answer, from, w.end))
@@ -103,7 +106,7 @@ func (c *conn) settle() {
 	}
 	c.command, c.failed = command, failed
 	clear(b.users) // the text can go
-	b.users, b.waiting, b.asks = b.users[:0], b.waiting[:0], false
+	b.users, b.waiting, b.asks, b.mixed = b.users[:0], b.waiting[:0], false, false
 	if cap(b.users) > keptBeatUsers {
 		b.users = nil
 	}
@@ -116,7 +119,7 @@ func (c *conn) settle() {
 func (c *conn) settleOne(i, from int) {
 	w := c.beats.waiting[i]
 	c.command, c.failed = w.command, ""
-	answers, err := c.beat(c.beats.users[from:w.end], w.answer > allUsers && w.answer < noUsers)
+	answers, err := c.beat(c.beats.users[from:w.end], w.answer != allUsers)
 	if err != nil {
 		c.failWith(err)
 	} else {
@@ -128,7 +131,8 @@ func (c *conn) settleOne(i, from int) {
 // before is when users were seen before a batch, as far as an answer needs it.
 type before struct {
 	seen  []rollcall.Status
-	heard map[string]bool // those that counted already
+	mixed bool
+	heard map[string]bool // those that counted already; if mixed, all so far
 	now   time.Time
 }
 
@@ -162,29 +166,32 @@ func (c *conn) lookAt(users []string) ([]rollcall.Status, error) {
 }
 
 // count says how many of the users from one place to another an answer counts. One who is
-// named twice counts once.
+// named twice counts once. It is asked for the commands of a batch in their order.
 func (b *before) count(a answer, from, to int) int {
-	if a == allUsers {
-		return to - from
-	}
-	if a == noUsers {
-		return 0
-	}
 	since := b.now.Truncate(time.Second)
 	if a == minuteUsers {
 		since = b.now.Truncate(time.Minute)
 	}
 	n := 0
-	for i := from; i < to; i++ {
+	for i := from; i < to && b.seen != nil; i++ {
 		s := &b.seen[i]
-		if !s.LastSeen.IsZero() && (a == newUsers || !s.LastSeen.Before(since)) || b.heard[s.User] {
-			continue
+		counts := !b.heard[s.User] && (s.LastSeen.IsZero() || a != newUsers && s.LastSeen.Before(since))
+		if counts {
+			n++
 		}
-		if b.heard == nil {
-			b.heard = make(map[string]bool)
+		if counts || b.mixed {
+			b.hear(s.User)
 		}
-		b.heard[s.User] = true
-		n++
+	}
+	if a == allUsers {
+		return to - from
 	}
 	return n
+}
+
+func (b *before) hear(user string) {
+	if b.heard == nil {
+		b.heard = make(map[string]bool)
+	}
+	b.heard[user] = true
 }
