@@ -4,13 +4,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rollcall/rollcall"
 )
 
-// maxKeys is how many keys one command names.
-const maxKeys = 1000
+const (
+	// maxKeys is how many keys one command names.
+	maxKeys = 1000
+	// keysPages and scanPages are how many pages of names, of a thousand each, KEYS and SCAN
+	// look at: most of them may not match.
+	keysPages = 1000
+	scanPages = 10
+)
 
 // exists reports whether there is anything under a key.
 func (c *conn) exists(key []byte) (bool, *binding, error) {
@@ -29,9 +34,9 @@ func (c *conn) exists(key []byte) (bool, *binding, error) {
 	case Friends:
 		total, err = c.friendCount(string(n.user))
 	case MinuteSet:
-		var window time.Duration
-		if window, err = c.sinceOne(n); err == nil {
-			total, err = c.roll.OnlineCount(c.ctx, window)
+		var second int64
+		if second, err = c.sinceOne(n); err == nil {
+			total, err = c.everyone().since(second)
 		} else if _, bad := c.minute(n.minute); bad == nil {
 			err = nil // a minute that is over has nothing of its own
 		}
@@ -156,13 +161,25 @@ func (c *conn) delMonth(b *binding, n names) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	a, err := c.roll.Attended(c.ctx, k.user, k.kind, k.month.Range())
-	if err != nil || len(a.Days) == 0 {
-		return false, err
+	// A key without a kind is about all kinds.
+	kinds := []string{k.kind}
+	if k.kind == "" {
+		if kinds, err = c.kinds(); err != nil {
+			return false, err
+		}
 	}
-	marks := make([]rollcall.Mark, len(a.Days))
-	for i, d := range a.Days {
-		marks[i] = rollcall.Mark{User: k.user, Kind: k.kind, Day: d}
+	var marks []rollcall.Mark
+	for _, kind := range kinds {
+		a, err := c.roll.Attended(c.ctx, k.user, kind, k.month.Range())
+		if err != nil {
+			return false, err
+		}
+		for _, d := range a.Days {
+			marks = append(marks, rollcall.Mark{User: k.user, Kind: kind, Day: d})
+		}
+	}
+	if len(marks) == 0 {
+		return false, nil
 	}
 	removed, err := c.l.roll.Unmark(c.acting, c.who.role == rollcall.RoleAdmin, marks...)
 	return removed > 0, err
@@ -247,9 +264,11 @@ func mayMatch(pattern, start string) bool {
 type section struct {
 	name  string // of a fixed one
 	b     *binding
-	month rollcall.Month
+	month rollcall.Month // of attendance
 	kind  string
 }
+
+func (s *section) fixed() bool { return s.name != "" }
 
 // sections returns what KEYS and SCAN go through for a pattern. Names of friends are not
 // listed: nothing has all users who have any.
@@ -258,7 +277,7 @@ func (c *conn) sections(pattern string) ([]section, error) {
 	for _, b := range c.l.opts.Dialect.all {
 		switch b.means {
 		case Presence, Sessions:
-			out = append(out, section{name: b.text})
+			out = append(out, section{name: b.text, b: b})
 		case Attendance:
 			months, err := c.months(b, pattern)
 			if err != nil {
@@ -268,7 +287,7 @@ func (c *conn) sections(pattern string) ([]section, error) {
 		case MinuteSet:
 			at := c.now.In(c.l.roll.Timezone())
 			for _, layout := range []string{"04", "1504", "200601021504"} {
-				out = append(out, section{name: b.key(names{minute: []byte(at.Format(layout))})})
+				out = append(out, section{name: b.key(names{minute: []byte(at.Format(layout))}), b: b})
 			}
 		case Friends:
 		}
@@ -283,13 +302,8 @@ func (c *conn) months(b *binding, pattern string) ([]section, error) {
 	}
 	kinds := []string{""}
 	if slices.ContainsFunc(b.parts, func(p part) bool { return p.holder == "kind" }) {
-		uses, err := c.roll.Kinds(c.ctx)
-		if err != nil {
+		if kinds, err = c.kinds(); err != nil {
 			return nil, err
-		}
-		kinds = kinds[:0]
-		for _, k := range uses {
-			kinds = append(kinds, k.Kind)
 		}
 	}
 	var out []section
@@ -304,6 +318,16 @@ func (c *conn) months(b *binding, pattern string) ([]section, error) {
 	return out, nil
 }
 
+// kinds returns all kinds there are.
+func (c *conn) kinds() ([]string, error) {
+	uses, err := c.roll.Kinds(c.ctx)
+	all := make([]string, len(uses))
+	for i := range uses {
+		all[i] = uses[i].Kind
+	}
+	return all, err
+}
+
 func (s *section) key(user string) string {
 	month := s.month.Day(1).String()[:7]
 	return s.b.key(names{user: []byte(user), month: []byte(month), kind: []byte(s.kind)})
@@ -311,7 +335,7 @@ func (s *section) key(user string) string {
 
 // page returns a page of the keys of a section that match, and whether more follow.
 func (c *conn) page(s *section, pattern string, page int) (keys []string, more bool, err error) {
-	if s.b == nil {
+	if s.fixed() {
 		if page > 1 || !glob(pattern, s.name) {
 			return nil, false, nil
 		}
@@ -337,8 +361,13 @@ func cmdKeys(c *conn, args [][]byte) {
 	pattern := string(args[1])
 	sections, err := c.sections(pattern)
 	var out []string
+	looked := 0
 	for i := range sections {
 		for page, more := 1, true; more && err == nil; page++ {
+			if looked++; looked > keysPages {
+				err = &rollcall.Error{Code: rollcall.CodeTooLarge, Detail: "KEYS looks at a million names at most: SCAN goes on in pages"}
+				break
+			}
 			var keys []string
 			keys, more, err = c.page(&sections[i], pattern, page)
 			if out = append(out, keys...); len(out) > maxReply && err == nil {
@@ -391,11 +420,11 @@ func cmdScan(c *conn, args [][]byte) {
 	}
 	at, page := int(cursor>>32), int(cursor&(1<<32-1)) //nolint:gosec // a number that leads nowhere ends the scan
 	var out []string
-	for err == nil && at < len(sections) && len(out) == 0 {
+	for looked := 0; err == nil && at < len(sections) && len(out) == 0 && looked < scanPages; looked++ {
 		var keys []string
 		var more bool
 		s := &sections[at]
-		if kind == "" || (s.b == nil) == (kind != "string") {
+		if kind == "" || kind == s.b.kind() {
 			keys, more, err = c.page(s, pattern, page+1)
 		}
 		out = append(out, keys...)

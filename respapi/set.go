@@ -105,10 +105,10 @@ func (c *conn) presentMinute(at time.Time) error {
 	return rollcall.Invalid("minute", "is not the present one: a client's clock decides nothing")
 }
 
-// since reads keys of minutes as the question who was seen since the first of them. They
-// have to lead up to now without a gap: who was seen in a minute that is over and
-// again later is not kept under that minute.
-func (c *conn) since(minutes []time.Time) (time.Duration, error) {
+// since reads keys of minutes as the question who was seen since the first of them, and returns
+// the second in which that began. They have to lead up to now without a gap: who was seen in
+// a minute that is over and again later is not kept under that minute.
+func (c *conn) since(minutes []time.Time) (int64, error) {
 	slices.SortFunc(minutes, time.Time.Compare)
 	minutes = slices.Compact(minutes)
 	for i := 1; i < len(minutes); i++ {
@@ -119,12 +119,15 @@ func (c *conn) since(minutes []time.Time) (time.Duration, error) {
 	if err := c.presentMinute(minutes[len(minutes)-1]); err != nil {
 		return 0, rollcall.Invalid("key", "a minute that is over is known together with all since then only: name those up to now, or ask ONLINE.LIST")
 	}
-	return max(time.Second, c.now.Truncate(time.Second).Sub(minutes[0])), nil
+	return min(minutes[0].Unix(), c.now.Unix()), nil // the client's clock may be ahead
 }
 
-// seenSince returns all users seen in a window.
-func (c *conn) seenSince(window time.Duration) ([]string, error) {
-	n, err := c.roll.OnlineCount(c.ctx, window)
+// everyone is all users by when they were last seen, for those who ask in seconds.
+func (c *conn) everyone() presenceSet { return presenceSet{c, &binding{unit: 1}} }
+
+// seenSince returns all users seen in a second or later.
+func (c *conn) seenSince(second int64) ([]string, error) {
+	n, err := c.everyone().since(second)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +135,10 @@ func (c *conn) seenSince(window time.Duration) ([]string, error) {
 		return nil, tooMany(n)
 	}
 	var out []string
-	s := presenceSet{c, &binding{unit: 1}}
-	err = s.walk(int64(window/time.Second), 0, maxReply, func(seen rollcall.Seen) bool {
+	err = c.everyone().walk(c.now.Unix()-second, 0, maxReply, func(seen rollcall.Seen) bool {
+		if seen.LastSeen.Unix() < second {
+			return false // a window begins at a second before
+		}
 		out = append(out, seen.User)
 		return true
 	})
@@ -171,10 +176,10 @@ func (c *conn) setMembers(keys [][]byte) ([]string, bool) {
 		}
 	}
 	if len(minutes) > 0 {
-		window, err := c.since(minutes)
+		second, err := c.since(minutes)
 		var seen []string
 		if err == nil {
-			seen, err = c.seenSince(window)
+			seen, err = c.seenSince(second)
 		}
 		if err != nil {
 			c.failWith(err)
@@ -193,10 +198,6 @@ func cmdSUnion(c *conn, args [][]byte) {
 	if !ok {
 		return
 	}
-	if len(c.out) > maxPending {
-		c.failWith(tooMany(len(members)))
-		return
-	}
 	c.set(len(members))
 	for _, m := range members {
 		c.bulk(m)
@@ -213,9 +214,9 @@ func cmdSCard(c *conn, args [][]byte) {
 	if b.means == Friends {
 		total, err = c.friendCount(string(n.user))
 	} else {
-		var window time.Duration
-		if window, err = c.sinceOne(n); err == nil {
-			total, err = c.roll.OnlineCount(c.ctx, window)
+		var second int64
+		if second, err = c.sinceOne(n); err == nil {
+			total, err = c.everyone().since(second)
 		}
 	}
 	if err != nil {
@@ -225,7 +226,7 @@ func cmdSCard(c *conn, args [][]byte) {
 	c.int(total)
 }
 
-func (c *conn) sinceOne(n names) (time.Duration, error) {
+func (c *conn) sinceOne(n names) (int64, error) {
 	at, err := c.minute(n.minute)
 	if err != nil {
 		return 0, err
@@ -243,14 +244,14 @@ func cmdSIsMember(c *conn, args [][]byte) {
 	if b.means == Friends {
 		_, found, err = friendSet{c, b, string(n.user)}.score(string(args[2]))
 	} else {
-		var window time.Duration
+		var second int64
 		var status []rollcall.Status
-		if window, err = c.sinceOne(n); err == nil {
+		if second, err = c.sinceOne(n); err == nil {
 			status, err = c.roll.Status(c.ctx, string(args[2]))
 		}
 		if err == nil {
 			age := c.now.Truncate(time.Second).Sub(status[0].LastSeen)
-			found = !status[0].LastSeen.IsZero() && age <= window && (status[0].Online || age > c.l.roll.Window())
+			found = !status[0].LastSeen.IsZero() && status[0].LastSeen.Unix() >= second && (status[0].Online || age > c.l.roll.Window())
 		}
 	}
 	if err != nil {
