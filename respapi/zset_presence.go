@@ -94,23 +94,35 @@ func (s presenceSet) list(of scores, rev bool, from, n int) ([]entry, error) {
 		}
 		from = max(0, total-from-n)
 	}
+	skip := 0
 	if r.most < s.c.now.Unix() {
 		newer, err := s.since(r.most + 1)
 		if err != nil {
 			return nil, err
 		}
-		from += newer
+		if from += newer; rev && s.beyond(s.c.now.Unix()-r.least) {
+			// The list of all known has those too who were seen since and are gone. How
+			// many is not known, so places are counted behind them.
+			from, skip = newer, from-newer
+		}
 	}
-	if from+n > deepest {
+	if from+skip+n > deepest {
 		return nil, &rollcall.Error{Code: rollcall.CodeTooLarge, Detail: "this part of the list lies more than 100,000 users behind the newest: GET /v1/online goes there by cursor"}
 	}
 	var out []entry
-	err := s.walk(s.c.now.Unix()-r.least, from, n, func(seen rollcall.Seen) bool {
-		at := seen.LastSeen.Unix()
-		if at >= r.least && at <= r.most {
+	places := n
+	if rev {
+		places = deepest - from
+	}
+	err := s.walk(s.c.now.Unix()-r.least, from, places, func(seen rollcall.Seen) bool {
+		switch at := seen.LastSeen.Unix(); {
+		case at < r.least || at > r.most:
+		case skip > 0:
+			skip--
+		default:
 			out = append(out, entry{seen.User, float64(at * s.b.unit)})
 		}
-		return true
+		return len(out) < n
 	})
 	return arrange(out, rev), err
 }

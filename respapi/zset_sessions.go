@@ -112,20 +112,26 @@ func (b *binding) split(member string) (user, name string, err error) {
 	return member[:at], member[at+1:], nil
 }
 
-// sessionsOf returns the live sessions of a user, newest first, or those with a name.
+// sessionsOf returns live sessions of a user, newest first: of those with a name all, else
+// the first thousand.
 func (c *conn) sessionsOf(roll *rollcall.Roll, user, name string) ([]rollcall.Session, error) {
 	q := rollcall.SessionQuery{Filter: rollcall.SessionFilter{Users: []string{user}}, Page: rollcall.PageRequest{Limit: rollcall.MaxLimit}}
-	page, err := roll.Sessions(c.ctx, q)
-	if err != nil || name == "" {
-		return page.Items, err
-	}
 	var out []rollcall.Session
-	for _, s := range page.Items {
-		if s.DeviceID == name || s.DeviceID == "" && s.ID.String() == name {
-			out = append(out, s)
+	for {
+		page, err := roll.Sessions(c.ctx, q)
+		if err != nil || name == "" {
+			return page.Items, err
 		}
+		for _, s := range page.Items {
+			if s.DeviceID == name || s.DeviceID == "" && s.ID.String() == name {
+				out = append(out, s)
+			}
+		}
+		if page.Next == "" {
+			return out, nil
+		}
+		q.Page.Cursor = page.Next
 	}
-	return out, nil
 }
 
 // login is ZADD on sessions: each member logs in, and a session of the same member ends.
