@@ -128,6 +128,17 @@ func (m *Importer) Run(ctx context.Context) (Summary, error) {
 	if m.state, err = openState(m.opts.State, m.opts.Layout, m.names.key, m.src.runID(ctx)); err != nil {
 		return m.summary, err
 	}
+	// A part is left out only where it has been entered: the state of a rehearsal says nothing
+	// about another store.
+	if m.state.begun() && m.opts.Layout != LoginBitmaps {
+		known, err := m.to.KnownUsers(ctx, rollcall.PageRequest{Limit: 1})
+		if err != nil {
+			return m.summary, err
+		}
+		if known.Total == 0 {
+			m.state.forget()
+		}
+	}
 	m.high = m.state.High
 	if m.state.Stage == stageMain {
 		switch m.opts.Layout {

@@ -55,8 +55,19 @@ func (m *Importer) monthsOf(keys []string) []oldMonth {
 	return out
 }
 
+// mostOfMonth is how many bytes a bitmap of a month has at most: what comes behind its days is
+// read as far as here, to say what is wrong.
+const mostOfMonth = 64
+
 // daysOf returns the days of a bitmap.
-func (m *Importer) daysOf(month rollcall.Month, bitmap string) ([]rollcall.Day, error) {
+func (m *Importer) daysOf(month rollcall.Month, old oldText) ([]rollcall.Day, error) {
+	bitmap := old.text
+	switch {
+	case old.other:
+		return nil, errors.New("it is no bitmap")
+	case len(bitmap) > mostOfMonth:
+		return nil, fmt.Errorf("it has more than %d bytes, which is no month", mostOfMonth)
+	}
 	var days []rollcall.Day
 	for i := range 8 * len(bitmap) {
 		if bitmap[i/8]&(0x80>>(i%8)) == 0 {
@@ -81,7 +92,7 @@ func (m *Importer) enterBitmaps(ctx context.Context, keys []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	texts, there, err := m.src.texts(ctx, names)
+	texts, err := m.src.texts(ctx, names, mostOfMonth)
 	if err != nil {
 		return err
 	}
@@ -97,7 +108,7 @@ func (m *Importer) enterBitmaps(ctx context.Context, keys []string) error {
 		return err
 	}
 	for i, month := range months {
-		if !there[i] {
+		if !texts[i].there {
 			continue // it has expired since
 		}
 		days, err := m.daysOf(month.month, texts[i])

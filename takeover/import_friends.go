@@ -2,6 +2,7 @@ package takeover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -52,6 +53,10 @@ func (m *Importer) friendsOf(ctx context.Context, key, user string) ([]rollcall.
 		if f.User == user { // nobody is their own friend
 			return nil
 		}
+		if err := checkUser(f.User); err != nil {
+			m.refuse(key+" "+f.User, err)
+			return nil
+		}
 		if list = append(list, f); len(list) > 2*rollcall.MaxFriends {
 			return errEnough
 		}
@@ -86,14 +91,18 @@ func (m *Importer) friendsOf(ctx context.Context, key, user string) ([]rollcall.
 		m.refuse(key, fmt.Errorf("it is a %s, and no list of friends", kind))
 		return nil, nil
 	}
-	if err == errEnough { //nolint:errorlint // our own, as it is
-		m.refuse(key, fmt.Errorf("it has more than %d friends", rollcall.MaxFriends))
-		return nil, nil
+	enough := errors.Is(err, errEnough)
+	if err != nil && !enough {
+		return nil, err
 	}
 	slices.SortFunc(list, func(a, b rollcall.Friend) int { return compareText(a.User, b.User) })
 	list = slices.CompactFunc(list, func(a, b rollcall.Friend) bool { return a.User == b.User })
+	if enough || len(list) > rollcall.MaxFriends {
+		m.refuse(key, fmt.Errorf("it has more than %d friends", rollcall.MaxFriends))
+		return nil, nil
+	}
 	if list == nil {
 		list = []rollcall.Friend{}
 	}
-	return list, err
+	return list, nil
 }

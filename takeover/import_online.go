@@ -3,6 +3,7 @@ package takeover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -85,6 +86,10 @@ func (m *Importer) sessionsOf(ctx context.Context, some []member) (map[string][]
 			if read[name] {
 				m.refuse(name, errors.Join(checkUser(user), notTime(ok)))
 			}
+		case plainText(name, rollcall.MaxAttrValueLen) == "":
+			if read[name] { // it could not be known again
+				m.refuse(name, fmt.Errorf("an entry has at most %d bytes of UTF-8, without control characters", rollcall.MaxAttrValueLen))
+			}
 		case !at.After(m.opts.Now().Add(-min(m.opts.Lifetime, m.opts.Idle))):
 			if read[name] {
 				m.summary.Dead++
@@ -129,7 +134,7 @@ func (m *Importer) addOthers(ctx context.Context, entries map[string]member) err
 		}
 	}
 	for user := range users {
-		err := m.src.walkSet(ctx, m.names.sets.ofUser(user), func(sessions []string) error {
+		err := m.walkSet(ctx, m.names.sets.ofUser(user), func(sessions []string) error {
 			var missing []string
 			for _, session := range sessions {
 				if name := user + ":" + session; entries[name].name == "" {
@@ -165,9 +170,13 @@ func (m *Importer) addRecords(ctx context.Context, list []oldSession) ([]bool, e
 	for i := range list {
 		keys[i] = m.names.records.ofUser(list[i].member)
 	}
-	texts, there, err := m.src.texts(ctx, keys)
+	texts, err := m.src.texts(ctx, keys, mostOfRecord)
+	there := make([]bool, len(texts))
 	for i := range texts {
-		list[i].record = readRecord(texts[i])
+		there[i] = texts[i].there
+		if len(texts[i].text) <= mostOfRecord {
+			list[i].record = readRecord(texts[i].text)
+		}
 	}
 	return there, err
 }
@@ -175,7 +184,7 @@ func (m *Importer) addRecords(ctx context.Context, list []oldSession) ([]bool, e
 // settle brings the sessions of a user who is known here to what the old list says: sessions
 // that are missing begin now, and those that are no longer in it end.
 func (m *Importer) settle(ctx context.Context, user string, wanted []oldSession) error {
-	here := make(map[string]rollcall.Session)
+	here, own := make(map[string]rollcall.Session), make(map[string]rollcall.Session)
 	query := rollcall.SessionQuery{Filter: rollcall.SessionFilter{Users: []string{user}}}
 	err := pages(func(p rollcall.PageRequest) (rollcall.Page[rollcall.Session], error) {
 		query.Page = p
@@ -184,6 +193,8 @@ func (m *Importer) settle(ctx context.Context, user string, wanted []oldSession)
 		for _, s := range list {
 			if s.Attrs[attrLogin] != "" {
 				here[s.Attrs[attrOrigin]] = s
+			} else {
+				own[nameWrittenBack(s)], own[s.User] = s, s
 			}
 		}
 		return nil
@@ -194,7 +205,7 @@ func (m *Importer) settle(ctx context.Context, user string, wanted []oldSession)
 	for i := range wanted {
 		s, found := here[wanted[i].member]
 		delete(here, wanted[i].member)
-		if found && s.Attrs[attrLogin] == wanted[i].scoreText() {
+		if found && s.Attrs[attrLogin] == wanted[i].scoreText() || !found && wanted[i].isOf(own[wanted[i].member]) {
 			m.summary.Already++
 			continue
 		}

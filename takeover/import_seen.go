@@ -107,14 +107,14 @@ func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
 			return err
 		}
 		if ttl == -1 { // no expiry
-			n, err := m.src.number(ctx, m.src.client.B().Scard().Key(key).Build())
+			n, err := m.sizeOfSet(ctx, key)
 			if err != nil {
 				return err
 			}
 			m.summary.Dead += n
 			continue
 		}
-		err = m.src.walkSet(ctx, key, func(users []string) error {
+		err = m.walkSet(ctx, key, func(users []string) error {
 			m.read(len(users))
 			list := make([]lastSeen, len(users))
 			for i, user := range users {
@@ -128,3 +128,24 @@ func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
 	}
 	return nil
 }
+
+// walkSet shows visit the members of a set, and refuses a key of another type.
+func (m *Importer) walkSet(ctx context.Context, key string, visit func([]string) error) error {
+	err := m.src.walkSet(ctx, key, visit)
+	if wrongType(err) {
+		m.refuse(key, errNoSet)
+		return nil
+	}
+	return err
+}
+
+func (m *Importer) sizeOfSet(ctx context.Context, key string) (int64, error) {
+	n, err := m.src.number(ctx, m.src.client.B().Scard().Key(key).Build())
+	if wrongType(err) {
+		m.refuse(key, errNoSet)
+		return 0, nil
+	}
+	return n, err
+}
+
+var errNoSet = errors.New("it is no set")

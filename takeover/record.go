@@ -47,6 +47,20 @@ var recordFields = map[string][]string{
 	"ua":     {"user_agent", "useragent", "ua", "browser"},
 }
 
+// mostOfRecord is how many bytes of a record are read. One that has more has no fields.
+const mostOfRecord = 64 << 10
+
+// nameWrittenBack is what a write-back calls a session that began here, in a list of sessions.
+func nameWrittenBack(s rollcall.Session) string { return s.User + ":" + s.ID.String() }
+
+// isOf reports whether an entry is a session that began here, and was written back.
+func (s *oldSession) isOf(session rollcall.Session) bool {
+	if session.ID.IsZero() {
+		return false
+	}
+	return s.member == nameWrittenBack(session) || s.login.Unix() == session.LoginAt.Unix()
+}
+
 // readRecord reads a record in JSON. What is not JSON has no fields; a field that
 // Rollcall would refuse is left out.
 func readRecord(text string) record {

@@ -17,7 +17,10 @@ const (
 	UnitMilliseconds Unit = "ms"
 )
 
-const firstMilliseconds = 1e11
+const (
+	firstMilliseconds = 1e11
+	lastMilliseconds  = 253_402_300_799_999 // of the year 9999: later is no time
+)
 
 // ParseUnit reads a unit; "" is UnitAuto.
 func ParseUnit(text string) (Unit, error) {
@@ -46,12 +49,12 @@ func (u Unit) of(score float64) Unit {
 // instant returns the instant that a score stands for; false for one that
 // stands for none since 1970.
 func (u Unit) instant(score float64) (time.Time, bool) {
-	if math.IsNaN(score) || score < 1 || score > 1e15 {
+	if math.IsNaN(score) || score < 1 || score > lastMilliseconds {
 		return time.Time{}, false
 	}
 	if u.of(score) == UnitSeconds {
 		score *= 1000
-		if score > 1e15 {
+		if score > lastMilliseconds {
 			return time.Time{}, false
 		}
 	}

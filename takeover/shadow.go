@@ -248,8 +248,8 @@ func (m *Importer) shadowDays(ctx context.Context, s *shadow) error {
 		var here rollcall.Attended
 		there := true
 		err := s.ask(func() error {
-			texts, found, err := m.src.texts(ctx, []string{month.key})
-			if err == nil && found[0] {
+			texts, err := m.src.texts(ctx, []string{month.key}, mostOfMonth)
+			if err == nil && texts[0].there {
 				days, err = m.daysOf(month.month, texts[0])
 				if err != nil {
 					there, err = false, nil

@@ -155,37 +155,52 @@ func pairs(elements []string) ([]member, error) {
 	return out, nil
 }
 
-// texts asks for the strings of keys. Of one that is not there it says so; one of another
-// type is there, and has no text.
-func (s *Source) texts(ctx context.Context, keys []string) (values []string, there []bool, err error) {
-	values, there = make([]string, len(keys)), make([]bool, len(keys))
+// oldText is what stands under a key: nothing, a text, or something of another type.
+type oldText struct {
+	text  string // at most one byte longer than was asked for: then there is more
+	there bool
+	other bool
+}
+
+// texts asks for the beginnings of the strings of keys, of most bytes each and one more: whoever
+// filled them may have put anything there.
+func (s *Source) texts(ctx context.Context, keys []string, most int64) ([]oldText, error) {
+	out := make([]oldText, len(keys))
 	if len(keys) == 0 {
-		return values, there, nil
+		return out, nil
 	}
-	cmds := make([]rueidis.Completed, len(keys))
-	for i, key := range keys {
-		cmds[i] = s.client.B().Get().Key(key).Build()
+	cmds := make([]rueidis.Completed, 0, 2*len(keys))
+	for _, key := range keys {
+		cmds = append(cmds, s.client.B().Exists().Key(key).Build(), s.client.B().Getrange().Key(key).Start(0).End(most).Build())
 	}
 	if err := s.wait(ctx, len(keys)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	for i, r := range s.client.DoMulti(ctx, cmds...) {
-		text, err := r.ToString()
-		if answer, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(answer.Error(), "WRONGTYPE") {
-			there[i] = true
-			continue
-		}
-		if rueidis.IsRedisNil(err) {
-			continue
-		}
+	answers := s.client.DoMulti(ctx, cmds...)
+	for i := range out {
+		there, err := answers[2*i].AsBool()
 		if err != nil {
-			return nil, nil, s.readError(err)
+			return nil, s.readError(err)
 		}
-		values[i], there[i] = text, true
+		text, err := answers[2*i+1].ToString()
+		switch {
+		case wrongType(err):
+			out[i] = oldText{there: true, other: true}
+		case err != nil:
+			return nil, s.readError(err)
+		default: // it may come or go between the two
+			out[i] = oldText{text: text, there: there || text != ""}
+		}
 	}
-	return values, there, nil
+	return out, nil
+}
+
+// wrongType reports whether Redis refused a command as the key is of another type.
+func wrongType(err error) bool {
+	var answer *rueidis.RedisError
+	return errors.As(err, &answer) && strings.HasPrefix(answer.Error(), "WRONGTYPE")
 }
 
 // scores asks for the scores of members; there says which have one.

@@ -1,6 +1,7 @@
 package takeover
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type state struct {
 	Stage  string   `json:"stage,omitempty"`
 	At     position `json:"at"`
 	High   float64  `json:"high"`
+	Sum    string   `json:"sum"` // SHA-256 of all else
 
 	path string // "" for one that is not kept
 }
@@ -46,6 +48,9 @@ func openState(path string, layout Layout, key, runID string) (*state, error) {
 	if err := json.Unmarshal(text, found); err != nil {
 		return nil, fmt.Errorf("%s is no state of an import: %w", path, err)
 	}
+	if found.Sum != found.sum() {
+		return nil, fmt.Errorf("%s is damaged: remove it, and the import begins anew", path)
+	}
 	if found.Layout != layout || found.Key != key {
 		return nil, fmt.Errorf("%s is the state of an import of %s %s: name another file with --state", path, found.Layout, quoted(visible(found.Key)))
 	}
@@ -55,12 +60,24 @@ func openState(path string, layout Layout, key, runID string) (*state, error) {
 	return found, nil
 }
 
+// sum returns the sum of all but itself.
+func (s *state) sum() string {
+	bare := *s
+	bare.Sum = ""
+	text, err := json.Marshal(&bare)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
 // save notes a position.
 func (s *state) save(at position, high float64) error {
 	s.At, s.High = at, high
 	if s.path == "" {
 		return nil
 	}
+	s.Sum = s.sum()
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -70,7 +87,7 @@ func (s *state) save(at position, high float64) error {
 		return err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), s.path)
 	}
 	if err != nil {
@@ -78,6 +95,12 @@ func (s *state) save(at position, high float64) error {
 	}
 	return nil
 }
+
+// begun reports whether anything has been entered.
+func (s *state) begun() bool { return s.Stage != stageMain || s.At != position{} }
+
+// forget begins anew.
+func (s *state) forget() { s.Stage, s.At, s.High = stageMain, position{}, 0 }
 
 // next begins a stage.
 func (s *state) next(stage string) error {

@@ -118,7 +118,7 @@ func (w *WriteBack) memberOf(s rollcall.Session) string {
 	case origin != "":
 		return origin
 	case w.opts.Sets != "":
-		return s.User + ":" + s.ID.String()
+		return nameWrittenBack(s)
 	default:
 		return s.User
 	}
