@@ -239,8 +239,8 @@ func headings(text string) []string {
 	return out
 }
 
-// TestTheFirstLinesOfThePackageDocAreCompiled expects the lines of code in doc.go, and
-// those of the README's library, in an example.
+// TestTheFirstLinesOfThePackageDocAreCompiled expects the lines of code in doc.go in an
+// example.
 func TestTheFirstLinesOfThePackageDocAreCompiled(t *testing.T) {
 	examples := strings.ReplaceAll(read(t, "example_test.go"), "local.Open(dir,", `local.Open("rollcall-data",`)
 	lines := regexp.MustCompile(`(?m)^//\t(\t?\S.*)$`).FindAllStringSubmatch(read(t, "doc.go"), -1)
@@ -259,14 +259,6 @@ func TestThePictureOfTheResultsHasTheirFigures(t *testing.T) {
 	for _, m := range figures {
 		require.Contains(t, results, " "+m[1]+" |", "docs/results.svg is older than bench/RESULTS.md: run go -C bench run ./plot")
 	}
-}
-
-// TestBothReadmesShowTheSameCommands compares blocks of code without their comments.
-func TestBothReadmesShowTheSameCommands(t *testing.T) {
-	blocks := func(name string) []string {
-		return fenced.FindAllString(regexp.MustCompile(`(?m)( +|^)(#|//) .*`).ReplaceAllString(read(t, name), ""), -1)
-	}
-	require.Equal(t, blocks("README.md"), blocks("README.zh-CN.md"))
 }
 
 // TestBothReadmesShowTheSamePicturesOfTheConsole expects each picture for light and dark,
