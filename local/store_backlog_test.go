@@ -2,6 +2,8 @@ package local
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -79,4 +81,24 @@ func contents(t require.TestingT, db *pebble.DB) (out []string) {
 	}
 	require.NoError(t, it.Close())
 	return out
+}
+
+// TestTheBacklogIsInTheOrderOfItsKeys compares the order with one that comparing keys gives:
+// of keys of all lengths, many of which begin alike or are the same.
+func TestTheBacklogIsInTheOrderOfItsKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test's data
+	for n := range 300 {
+		var l backlog
+		b := new(pebble.Batch)
+		for range 1 + n {
+			key := make([]byte, 1+rng.IntN(20))
+			for i := range key {
+				key[i] = byte(rng.IntN(2)) * 0xff
+			}
+			require.NoError(t, b.Set(key, nil, nil))
+		}
+		require.NoError(t, l.sort(b.Repr(), b.Count()))
+		require.True(t, slices.IsSortedFunc(l.order, l.compare), "%d keys", n)
+		require.Len(t, l.order, 1+n)
+	}
 }
