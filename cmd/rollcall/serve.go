@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -96,6 +97,9 @@ func (c *serveCmd) run(a *app, more extras) error {
 		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", conf.listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen: %s is in use, perhaps by another rollcall: stop that one, or choose another address with --listen", conf.listen)
+	}
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", conf.listen, err)
 	}
@@ -279,7 +283,7 @@ func (s *server) logConfiguration(connections int) {
 	}
 	limit := func(l httpapi.Limit) string { return fmt.Sprintf("%g,%d", l.Rate, l.Burst) }
 	s.log.Info("configuration", "version", version(), "engine", engine, "data", c.where(), "listen", c.listen,
-		"tls", c.tlsCert != "", "auth", string(c.http.Auth), "timezone", c.roll.Timezone.String(),
+		"tls", c.tlsCert != "", "auth", cmp.Or(c.http.Auth, httpapi.AuthKeys), "timezone", c.roll.Timezone.String(),
 		"durability", string(c.local.Durability), "connections", connections,
 		"trusted_proxies", len(c.http.TrustedProxies), "cors_origins", c.http.CORSOrigins, "verify_cookie", c.http.VerifyCookie, "console_header", c.http.ConsoleHeader,
 		"limit_key", limit(c.http.RateLimits.Key), "limit_session", limit(c.http.RateLimits.Session),

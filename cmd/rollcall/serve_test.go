@@ -190,7 +190,7 @@ func TestWhatCannotBeServedIsSaid(t *testing.T) {
 	s, _ := serve(t, []string{"ROLLCALL_NONSENSE=1"}, "--data-dir", dir)
 	require.Contains(t, s.log.String(), "ROLLCALL_NONSENSE")
 	for args, why := range map[string]string{
-		"--listen " + strings.TrimPrefix(s.base, "http://"): "address already in use",
+		"--listen " + strings.TrimPrefix(s.base, "http://"): "is in use, perhaps by another rollcall: stop that one",
 		"--listen 127.0.0.1:0 --data-dir " + dir:            "in use by another process: stop the server first",
 		"--listen 127.0.0.1:0 --admin-key short":            "admin_key must be rck_",
 		"--engine redis":                                    "redis.url: is required",
