@@ -28,7 +28,7 @@ type BackupFile struct {
 // engine's data is not files of its own. A copy holds ids, names and addresses of all
 // users, but no token, no key and no secret.
 func (r *Roll) Backup(ctx context.Context, visit func(BackupFile) error) error {
-	return r.do("backup", func() error {
+	return r.do(ctx, "backup", func() error {
 		source, ok := r.engine.(BackupSource)
 		if !ok {
 			return &Error{Code: CodeConflict, Detail: "the data is in Redis: back up Redis itself, or use \"rollcall export\""}

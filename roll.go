@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Observer measures commands. Observe is called after each with its name, such
-// as "login", how long it took, and its error. It must be safe for concurrent
-// use and quick.
+// Observer measures commands. Observe is called after each with the context it was given,
+// its name, such as "login", how long it took, and its error. It must be safe for
+// concurrent use and quick.
 type Observer interface {
-	Observe(command string, took time.Duration, err error)
+	Observe(ctx context.Context, command string, took time.Duration, err error)
 }
 
 // Roll is the service: the rules of the domain over an [Engine]. It is safe for
@@ -99,7 +99,7 @@ func (s *service) keepTicking(r *Roll) {
 // Tick does what is due in the engine; see [Engine]. A Roll on the system's
 // clock does this by itself.
 func (r *Roll) Tick(ctx context.Context) error {
-	return r.do("tick", func() error { return r.engine.Tick(ctx, r.clock.Now()) })
+	return r.do(ctx, "tick", func() error { return r.engine.Tick(ctx, r.clock.Now()) })
 }
 
 // Close ends the Roll's own work and flushes the engine.
@@ -144,7 +144,7 @@ func (r *Roll) Ready(ctx context.Context) error {
 
 // Stats describes the engine.
 func (r *Roll) Stats(ctx context.Context) (Stats, error) {
-	return observe(r, "stats", func() (Stats, error) {
+	return observe(ctx, r, "stats", func() (Stats, error) {
 		st, err := r.engine.Stats(ctx, r.viewer)
 		st.OtherVisits = r.otherVisits.Load()
 		return st, err
@@ -153,22 +153,22 @@ func (r *Roll) Stats(ctx context.Context) (Stats, error) {
 
 // Compact reclaims what deletions left behind.
 func (r *Roll) Compact(ctx context.Context) error {
-	return r.do("compact", func() error { return r.engine.Compact(ctx) })
+	return r.do(ctx, "compact", func() error { return r.engine.Compact(ctx) })
 }
 
 // observe runs a command and tells the Observer.
-func observe[T any](r *Roll, command string, run func() (T, error)) (T, error) {
+func observe[T any](ctx context.Context, r *Roll, command string, run func() (T, error)) (T, error) {
 	if r.opts.Observer == nil {
 		return run()
 	}
 	start := time.Now()
 	v, err := run()
-	r.opts.Observer.Observe(command, time.Since(start), err)
+	r.opts.Observer.Observe(ctx, command, time.Since(start), err)
 	return v, err
 }
 
-func (r *Roll) do(command string, run func() error) error {
-	_, err := observe(r, command, func() (struct{}, error) { return struct{}{}, run() })
+func (r *Roll) do(ctx context.Context, command string, run func() error) error {
+	_, err := observe(ctx, r, command, func() (struct{}, error) { return struct{}{}, run() })
 	return err
 }
 

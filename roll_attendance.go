@@ -26,7 +26,7 @@ func (r *Roll) ImportMarks(ctx context.Context, marks ...Mark) (marked, already 
 }
 
 func (r *Roll) mark(ctx context.Context, marks []Mark, anyAge bool) (marked, already int, err error) {
-	err = r.do("mark", func() error {
+	err = r.do(ctx, "mark", func() error {
 		if err := r.validateMarks(marks, anyAge); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (r *Roll) mark(ctx context.Context, marks []Mark, anyAge bool) (marked, alr
 // Unmark takes marks back and says how many there were. anyAge lifts the limit
 // of Options.LateMarks.
 func (r *Roll) Unmark(ctx context.Context, anyAge bool, marks ...Mark) (int, error) {
-	return observe(r, "unmark", func() (int, error) {
+	return observe(ctx, r, "unmark", func() (int, error) {
 		if err := r.validateMarks(marks, anyAge); err != nil {
 			return 0, err
 		}
@@ -115,7 +115,7 @@ func checkAttendance(kind string, d DayRange) error {
 // with "", of any, and their streak over all days, unless the archive has some of
 // them and does not answer.
 func (r *Roll) Attended(ctx context.Context, user, kind string, d DayRange) (Attended, error) {
-	return observe(r, "attended", func() (Attended, error) {
+	return observe(ctx, r, "attended", func() (Attended, error) {
 		if err := validateUser("user", user); err != nil {
 			return Attended{}, err
 		}
@@ -156,7 +156,7 @@ func (r *Roll) AttendanceSpan(ctx context.Context, kind string) (DayRange, bool,
 
 // Active lists the users active on any or every day of a range.
 func (r *Roll) Active(ctx context.Context, q ActiveQuery) (Page[string], error) {
-	return observe(r, "active", func() (Page[string], error) {
+	return observe(ctx, r, "active", func() (Page[string], error) {
 		setDefault(&q.Match, MatchAny)
 		if q.Match != MatchAny && q.Match != MatchEvery {
 			return Page[string]{}, Invalid("match", "must be any or every, is %q", q.Match)
@@ -177,7 +177,7 @@ func (r *Roll) Active(ctx context.Context, q ActiveQuery) (Page[string], error) 
 // Series returns the active users of each day of a range, and of the week and
 // month that end with it.
 func (r *Roll) Series(ctx context.Context, q SeriesQuery) ([]DayFigures, error) {
-	return observe(r, "series", func() ([]DayFigures, error) {
+	return observe(ctx, r, "series", func() ([]DayFigures, error) {
 		setDefault(&q.MAU, MAU28)
 		if q.MAU != MAU28 && q.MAU != MAU30 && q.MAU != MAUMonth {
 			return nil, Invalid("mau", "must be 28, 30 or month, is %q", q.MAU)
@@ -202,7 +202,7 @@ const MaxPeriods = 400
 
 // Retention returns the retention triangle of a range.
 func (r *Roll) Retention(ctx context.Context, q RetentionQuery) (Retention, error) {
-	return observe(r, "retention", func() (Retention, error) {
+	return observe(ctx, r, "retention", func() (Retention, error) {
 		if err := q.validate(); err != nil {
 			return Retention{}, err
 		}
@@ -303,7 +303,7 @@ func (p Period) count(r DayRange) int {
 
 // Lifecycle returns new, returning, resurrecting and dormant users by period.
 func (r *Roll) Lifecycle(ctx context.Context, q LifecycleQuery) ([]LifecycleRow, error) {
-	return observe(r, "lifecycle", func() ([]LifecycleRow, error) {
+	return observe(ctx, r, "lifecycle", func() ([]LifecycleRow, error) {
 		if err := checkPeriod(&q.Period); err != nil {
 			return nil, err
 		}
@@ -317,7 +317,7 @@ func (r *Roll) Lifecycle(ctx context.Context, q LifecycleQuery) ([]LifecycleRow,
 // ActiveDays returns, at index n, how many users were there on exactly n days
 // of the range.
 func (r *Roll) ActiveDays(ctx context.Context, kind string, d DayRange) ([]int, error) {
-	return observe(r, "active_days", func() ([]int, error) {
+	return observe(ctx, r, "active_days", func() ([]int, error) {
 		if err := checkAttendance(kind, d); err != nil {
 			return nil, err
 		}
@@ -327,7 +327,7 @@ func (r *Roll) ActiveDays(ctx context.Context, kind string, d DayRange) ([]int, 
 
 // Streaks returns the users with the longest streaks in a range, up to limit.
 func (r *Roll) Streaks(ctx context.Context, kind string, d DayRange, limit int) ([]UserStreak, error) {
-	return observe(r, "streaks", func() ([]UserStreak, error) {
+	return observe(ctx, r, "streaks", func() ([]UserStreak, error) {
 		if err := checkAttendance(kind, d); err != nil {
 			return nil, err
 		}

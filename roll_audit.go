@@ -122,7 +122,7 @@ const auditSteps = 4
 // AuditTrail returns entries of the audit trail, newest first. Of an erased user none is
 // found: their pseudonyms stay, and nobody can tell that they were theirs.
 func (r *Roll) AuditTrail(ctx context.Context, q AuditQuery) (AuditPage, error) {
-	return observe(r, "audit_trail", func() (AuditPage, error) {
+	return observe(ctx, r, "audit_trail", func() (AuditPage, error) {
 		if q.Limit < 1 || q.Limit > MaxLimit {
 			return AuditPage{}, Invalid("limit", "must be between 1 and %d, is %d", MaxLimit, q.Limit)
 		}

@@ -33,7 +33,7 @@ func (r *Roll) NewConsoleLink(ctx context.Context, key APIKey, role Role) (text 
 	}
 	text = newPassText(linkPrefix)
 	p.Hash = HashPass(text)
-	err = r.do("console_link", func() error { return r.engine.PutPass(ctx, now, p) })
+	err = r.do(ctx, "console_link", func() error { return r.engine.PutPass(ctx, now, p) })
 	return text, p.ExpiresAt, err
 }
 
@@ -42,7 +42,7 @@ func (r *Roll) NewConsoleLink(ctx context.Context, key APIKey, role Role) (text 
 // known, was used, or works no more.
 func (r *Roll) SignIn(ctx context.Context, in ConsoleSignIn) (string, ConsoleSession, error) {
 	var text string
-	s, err := observe(r, "console_sign_in", func() (ConsoleSession, error) {
+	s, err := observe(ctx, r, "console_sign_in", func() (ConsoleSession, error) {
 		now := r.consoleNow()
 		p, key, err := r.checkSignIn(ctx, now, in)
 		if err != nil {
@@ -115,7 +115,7 @@ func (r *Roll) takeLink(ctx context.Context, now time.Time, text string) (Consol
 // ConsoleSession returns the session with a text; CodeUnauthenticated if there is
 // none, it has ended, or its key works no more. Looking does not count as use.
 func (r *Roll) ConsoleSession(ctx context.Context, text string) (ConsoleSession, error) {
-	return observe(r, "console_session", func() (ConsoleSession, error) {
+	return observe(ctx, r, "console_session", func() (ConsoleSession, error) {
 		p, key, err := r.consolePass(ctx, r.consoleNow(), text)
 		return consoleSessionOf(p, key), err
 	})
@@ -123,7 +123,7 @@ func (r *Roll) ConsoleSession(ctx context.Context, text string) (ConsoleSession,
 
 // ConsoleSessionOf is ConsoleSession for who keeps the hash of the text alone.
 func (r *Roll) ConsoleSessionOf(ctx context.Context, hash PassHash) (ConsoleSession, error) {
-	return observe(r, "console_session", func() (ConsoleSession, error) {
+	return observe(ctx, r, "console_session", func() (ConsoleSession, error) {
 		p, key, err := r.passWith(ctx, r.consoleNow(), hash)
 		return consoleSessionOf(p, key), err
 	})
@@ -132,7 +132,7 @@ func (r *Roll) ConsoleSessionOf(ctx context.Context, hash PassHash) (ConsoleSess
 // UseConsoleSession is ConsoleSession for a request of the session's browser: it
 // keeps the session for another ConsoleIdle, to within a minute.
 func (r *Roll) UseConsoleSession(ctx context.Context, text string) (ConsoleSession, error) {
-	return observe(r, "console_session", func() (ConsoleSession, error) {
+	return observe(ctx, r, "console_session", func() (ConsoleSession, error) {
 		now := r.consoleNow()
 		p, key, err := r.consolePass(ctx, now, text)
 		if err != nil {
@@ -159,7 +159,7 @@ func (r *Roll) UseConsoleSession(ctx context.Context, text string) (ConsoleSessi
 
 // SignOut ends a session of the console. That of a text that is none is no error.
 func (r *Roll) SignOut(ctx context.Context, text string) error {
-	return r.do("console_sign_out", func() error { return r.endConsoleSession(ctx, r.consoleNow(), text) })
+	return r.do(ctx, "console_sign_out", func() error { return r.endConsoleSession(ctx, r.consoleNow(), text) })
 }
 
 func (r *Roll) endConsoleSession(ctx context.Context, now time.Time, text string) error {

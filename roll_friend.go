@@ -34,7 +34,7 @@ func validateFriends(user string, friends []Friend) error {
 // if any list is full the whole is refused; a call that failed between the steps
 // is completed by the same call again.
 func (r *Roll) AddFriends(ctx context.Context, user string, mutual bool, friends ...Friend) error {
-	return r.do("add_friends", func() error {
+	return r.do(ctx, "add_friends", func() error {
 		if err := validateFriends(user, friends); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func listFull(i int, friend string) error {
 // RemoveFriend removes a friend, with mutual in both directions; CodeNotFound
 // if there was nothing to remove.
 func (r *Roll) RemoveFriend(ctx context.Context, user, friend string, mutual bool) error {
-	return r.do("remove_friend", func() error {
+	return r.do(ctx, "remove_friend", func() error {
 		if err := validateUser("user", user); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (r *Roll) RemoveFriend(ctx context.Context, user, friend string, mutual boo
 
 // ReplaceFriends makes a user's list exactly this one.
 func (r *Roll) ReplaceFriends(ctx context.Context, user string, friends []Friend) error {
-	return r.do("replace_friends", func() error {
+	return r.do(ctx, "replace_friends", func() error {
 		if err := validateFriends(user, friends); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (r *Roll) ReplaceFriends(ctx context.Context, user string, friends []Friend
 
 // Friends lists a user's friends, oldest friendship first, with their presence.
 func (r *Roll) Friends(ctx context.Context, user string, p PageRequest) (Page[FriendStatus], error) {
-	return observe(r, "friends", func() (Page[FriendStatus], error) {
+	return observe(ctx, r, "friends", func() (Page[FriendStatus], error) {
 		q := FriendQuery{User: user, Sort: FriendsBySince, Page: p}
 		return r.friendPage(ctx, q, false, r.engine.Friends)
 	})
@@ -148,7 +148,7 @@ func (r *Roll) Friends(ctx context.Context, user string, p PageRequest) (Page[Fr
 // OnlineFriends lists the friends of q.User who are online for q.Window (0 means
 // the default window).
 func (r *Roll) OnlineFriends(ctx context.Context, q FriendQuery) (Page[FriendStatus], error) {
-	return observe(r, "online_friends", func() (Page[FriendStatus], error) {
+	return observe(ctx, r, "online_friends", func() (Page[FriendStatus], error) {
 		setDefault(&q.Sort, FriendsByLastSeen)
 		if q.Sort != FriendsByLastSeen && q.Sort != FriendsBySince {
 			return Page[FriendStatus]{}, Invalid("sort", "must be -last_seen or since, is %q", q.Sort)
@@ -160,7 +160,7 @@ func (r *Roll) OnlineFriends(ctx context.Context, q FriendQuery) (Page[FriendSta
 // FriendsOfMany returns the friends of each of up to MaxFriendLists users, in the order
 // asked: what Friends lists of them, whole.
 func (r *Roll) FriendsOfMany(ctx context.Context, users ...string) ([][]FriendStatus, error) {
-	return observe(r, "friends_of_many", func() ([][]FriendStatus, error) {
+	return observe(ctx, r, "friends_of_many", func() ([][]FriendStatus, error) {
 		if len(users) > MaxFriendLists {
 			return nil, Invalid("users", "names %d users, the limit is %d", len(users), MaxFriendLists)
 		}

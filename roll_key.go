@@ -50,7 +50,7 @@ func (r *Roll) CreateKey(ctx context.Context, k NewKey) (APIKey, string, error) 
 			return old, text, nil
 		}
 	}
-	err := r.do("create_key", func() error { return r.putKey(ctx, key) })
+	err := r.do(ctx, "create_key", func() error { return r.putKey(ctx, key) })
 	return key, text, err
 }
 
@@ -94,7 +94,7 @@ func (r *Roll) ConfigureAdminKey(ctx context.Context, text string) (APIKey, erro
 	// leaves both, and the next start removes the old one.
 	if !key.Configured || key.Role != RoleAdmin {
 		key.Configured, key.Role, key.ExpiresAt = true, RoleAdmin, time.Time{}
-		if err := r.do("create_key", func() error { return r.putKey(ctx, key) }); err != nil {
+		if err := r.do(ctx, "create_key", func() error { return r.putKey(ctx, key) }); err != nil {
 			return APIKey{}, err
 		}
 	}
@@ -104,7 +104,7 @@ func (r *Roll) ConfigureAdminKey(ctx context.Context, text string) (APIKey, erro
 	}
 	for _, old := range all {
 		if old.Configured && !old.revoked() && old.Hash != hash {
-			if err := r.do("revoke_key", func() error {
+			if err := r.do(ctx, "revoke_key", func() error {
 				return r.actErr(ctx, revoking(old.ID), func() error { return r.engine.DeleteKey(ctx, old.ID) })
 			}); err != nil {
 				return APIKey{}, err
@@ -156,7 +156,7 @@ func (r *Roll) Keys(ctx context.Context) ([]APIKey, error) {
 // RevokeKey revokes an API key by its id; CodeNotFound. One that the
 // configuration gives is remembered as revoked, all others are removed.
 func (r *Roll) RevokeKey(ctx context.Context, id string) error {
-	return r.do("revoke_key", func() error {
+	return r.do(ctx, "revoke_key", func() error {
 		keys, err := r.Keys(ctx)
 		if err != nil {
 			return err
@@ -177,7 +177,7 @@ func (r *Roll) RevokeKey(ctx context.Context, id string) error {
 
 // ImportKey stores an API key that was made elsewhere; false if it was known.
 func (r *Roll) ImportKey(ctx context.Context, key APIKey) (bool, error) {
-	return observe(r, "import_key", func() (bool, error) {
+	return observe(ctx, r, "import_key", func() (bool, error) {
 		switch {
 		case key.ID != keyID(key.Hash):
 			return false, Invalid("id", "contradicts the hash")

@@ -12,7 +12,7 @@ import (
 // when an error cuts it short. A session that is not known is CodeNotFound; one
 // that ended before is no error.
 func (r *Roll) Kick(ctx context.Context, k Kick) (EndResult, error) {
-	return observe(r, "kick", func() (EndResult, error) {
+	return observe(ctx, r, "kick", func() (EndResult, error) {
 		setDefault(&k.Cause, CauseKicked)
 		if err := k.validate(); err != nil {
 			return EndResult{}, err

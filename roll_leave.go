@@ -8,7 +8,7 @@ import "context"
 // Options.LeaveGrace later if they are not heard before. The session lives on.
 // Errors: session_ended with its cause, unauthenticated if the session is not known.
 func (r *Roll) Leave(ctx context.Context, ref SessionRef) (Session, error) {
-	return observe(r, "leave", func() (Session, error) {
+	return observe(ctx, r, "leave", func() (Session, error) {
 		e, ok := ref.engineRef()
 		if !ok {
 			return Session{}, unknownSession()

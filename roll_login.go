@@ -10,7 +10,7 @@ import (
 // session_limit with the sessions in the way, conflict, invalid_argument; with
 // a RetryKey also session_ended.
 func (r *Roll) Login(ctx context.Context, l Login) (LoggedIn, error) {
-	return observe(r, "login", func() (LoggedIn, error) { return r.login(ctx, l) })
+	return observe(ctx, r, "login", func() (LoggedIn, error) { return r.login(ctx, l) })
 }
 
 func (r *Roll) login(ctx context.Context, l Login) (LoggedIn, error) {
@@ -79,7 +79,7 @@ func (r *Roll) newToken(user string, nonce [32]byte) (string, TokenHash) {
 // unknown from then on.
 func (r *Roll) Rotate(ctx context.Context, id SessionID) (Session, string, error) {
 	token, hash := newToken(id.Home(), newSecret())
-	s, err := observe(r, "rotate", func() (Session, error) {
+	s, err := observe(ctx, r, "rotate", func() (Session, error) {
 		return r.engine.Rotate(ctx, r.clock.Now(), id, hash)
 	})
 	if err != nil {

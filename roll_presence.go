@@ -15,7 +15,7 @@ func (r *Roll) Beat(ctx context.Context, users ...string) error {
 	if r.opts.Observer != nil {
 		start := time.Now()
 		err := r.beat(ctx, users)
-		r.opts.Observer.Observe("beat", time.Since(start), err)
+		r.opts.Observer.Observe(ctx, "beat", time.Since(start), err)
 		return err
 	}
 	return r.beat(ctx, users)
@@ -81,7 +81,7 @@ func (r *Roll) checkWindow(w *time.Duration) error {
 // OnlineCount returns how many users are online for a window; 0 means the
 // default window.
 func (r *Roll) OnlineCount(ctx context.Context, window time.Duration) (int, error) {
-	return observe(r, "online_count", func() (int, error) {
+	return observe(ctx, r, "online_count", func() (int, error) {
 		if err := r.checkWindow(&window); err != nil {
 			return 0, err
 		}
@@ -91,12 +91,12 @@ func (r *Roll) OnlineCount(ctx context.Context, window time.Duration) (int, erro
 
 // KnownCount returns how many users have a last-seen time.
 func (r *Roll) KnownCount(ctx context.Context) (int, error) {
-	return observe(r, "known_count", func() (int, error) { return r.engine.CountKnown(ctx, r.clock.Now(), r.viewer) })
+	return observe(ctx, r, "known_count", func() (int, error) { return r.engine.CountKnown(ctx, r.clock.Now(), r.viewer) })
 }
 
 // Online lists the users online for a window, last seen first.
 func (r *Roll) Online(ctx context.Context, window time.Duration, p PageRequest) (Page[Seen], error) {
-	return observe(r, "online", func() (Page[Seen], error) {
+	return observe(ctx, r, "online", func() (Page[Seen], error) {
 		if err := r.checkWindow(&window); err != nil {
 			return Page[Seen]{}, err
 		}
@@ -113,7 +113,7 @@ func (r *Roll) Online(ctx context.Context, window time.Duration, p PageRequest) 
 // KnownUsers lists the users who have a last-seen time, last seen first: those
 // online for any window, and those who are gone.
 func (r *Roll) KnownUsers(ctx context.Context, p PageRequest) (Page[Seen], error) {
-	return observe(r, "known", func() (Page[Seen], error) {
+	return observe(ctx, r, "known", func() (Page[Seen], error) {
 		bound := fmt.Sprintf("known %d", r.viewer)
 		p, err := r.openPage(p, bound, true)
 		if err != nil {
@@ -127,7 +127,7 @@ func (r *Roll) KnownUsers(ctx context.Context, p PageRequest) (Page[Seen], error
 // Status answers for up to 1,000 users, in the order asked, for the default
 // window.
 func (r *Roll) Status(ctx context.Context, users ...string) ([]Status, error) {
-	return observe(r, "status", func() ([]Status, error) {
+	return observe(ctx, r, "status", func() ([]Status, error) {
 		if len(users) > MaxQueryUsers {
 			return nil, Invalid("users", "names %d users, the limit is %d", len(users), MaxQueryUsers)
 		}
@@ -156,7 +156,7 @@ func (r *Roll) LastSeen(ctx context.Context, user string) (time.Time, time.Durat
 // ClearPresence forgets users last seen longer ago than olderThan and returns
 // how many those were.
 func (r *Roll) ClearPresence(ctx context.Context, olderThan time.Duration) (int, error) {
-	return observe(r, "clear", func() (int, error) {
+	return observe(ctx, r, "clear", func() (int, error) {
 		if olderThan < 0 || olderThan > maxPolicyDuration {
 			return 0, Invalid("older_than", "must be between 0 and 10 years, is %v", olderThan)
 		}

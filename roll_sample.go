@@ -8,7 +8,7 @@ import "context"
 // whoever asks. Without To the range ends now; without From it is a day long, or 30 days
 // for hours. It may be as long as samples are kept.
 func (r *Roll) Samples(ctx context.Context, q SampleQuery) ([]Sample, error) {
-	return observe(r, "samples", func() ([]Sample, error) {
+	return observe(ctx, r, "samples", func() ([]Sample, error) {
 		if err := q.fill(r.clock.Now()); err != nil {
 			return nil, err
 		}

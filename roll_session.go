@@ -10,7 +10,7 @@ import (
 // Session returns a session by id: a live one, or one that ended within the
 // last 24 hours, with End set. CodeNotFound otherwise.
 func (r *Roll) Session(ctx context.Context, id SessionID) (Session, error) {
-	return observe(r, "session", func() (Session, error) {
+	return observe(ctx, r, "session", func() (Session, error) {
 		return r.engine.Lookup(ctx, r.clock.Now(), Ref{ID: id}, r.viewer)
 	})
 }
@@ -18,7 +18,7 @@ func (r *Roll) Session(ctx context.Context, id SessionID) (Session, error) {
 // UpdateSession changes a live session's name, app or attributes. Errors:
 // session_ended, not_found, invalid_argument.
 func (r *Roll) UpdateSession(ctx context.Context, id SessionID, p SessionPatch) (Session, error) {
-	return observe(r, "update_session", func() (Session, error) {
+	return observe(ctx, r, "update_session", func() (Session, error) {
 		if err := p.validate(); err != nil {
 			return Session{}, err
 		}
@@ -29,7 +29,7 @@ func (r *Roll) UpdateSession(ctx context.Context, id SessionID, p SessionPatch) 
 // Sessions lists live sessions with their exact total. A cursor belongs to the
 // filter, sort and viewer it was made with.
 func (r *Roll) Sessions(ctx context.Context, q SessionQuery) (Page[Session], error) {
-	return observe(r, "sessions", func() (Page[Session], error) {
+	return observe(ctx, r, "sessions", func() (Page[Session], error) {
 		setDefault(&q.Sort, NewestLogin)
 		q.Viewer = r.viewer
 		if q.Sort != NewestLogin && q.Sort != OldestLogin && q.Sort != NewestSeen {
@@ -58,7 +58,7 @@ func (r *Roll) Sessions(ctx context.Context, q SessionQuery) (Page[Session], err
 
 // SessionCounts counts the live sessions by app, device or kind.
 func (r *Roll) SessionCounts(ctx context.Context, q SessionCountQuery) (SessionCounts, error) {
-	return observe(r, "session_counts", func() (SessionCounts, error) {
+	return observe(ctx, r, "session_counts", func() (SessionCounts, error) {
 		if err := q.fill(); err != nil {
 			return SessionCounts{}, err
 		}

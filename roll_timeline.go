@@ -11,7 +11,7 @@ import (
 // not known, and of one who was erased, there is nothing. A page may be short, and
 // even empty, and have a Next.
 func (r *Roll) Timeline(ctx context.Context, q TimelineQuery) (Timeline, error) {
-	return observe(r, "timeline", func() (Timeline, error) {
+	return observe(ctx, r, "timeline", func() (Timeline, error) {
 		if err := q.validate(); err != nil {
 			return Timeline{}, err
 		}

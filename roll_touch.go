@@ -22,7 +22,7 @@ func (r *Roll) TouchAll(ctx context.Context, refs []SessionRef) ([]Touched, erro
 	if len(refs) > MaxLimit {
 		return nil, Invalid("sessions", "holds %d entries, the limit is %d", len(refs), MaxLimit)
 	}
-	return observe(r, "touch", func() ([]Touched, error) { return r.touchAll(ctx, refs) })
+	return observe(ctx, r, "touch", func() ([]Touched, error) { return r.touchAll(ctx, refs) })
 }
 
 func (r *Roll) touchAll(ctx context.Context, refs []SessionRef) ([]Touched, error) {
@@ -65,7 +65,7 @@ func (r *Roll) markTouched(ctx context.Context, now time.Time, touched []Touched
 // public does not find sessions of invisible users. Errors: session_ended with
 // its cause, unauthenticated.
 func (r *Roll) Verify(ctx context.Context, ref SessionRef) (Session, error) {
-	return observe(r, "verify", func() (Session, error) {
+	return observe(ctx, r, "verify", func() (Session, error) {
 		e, ok := ref.engineRef()
 		if !ok {
 			return Session{}, unknownSession()

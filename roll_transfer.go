@@ -14,7 +14,7 @@ const importSlack = 2 * time.Second
 // [Transfer]. Days that have left for the archive are in it too. An error of visit
 // ends it and is returned as it is.
 func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error {
-	return r.do("export", func() error {
+	return r.do(ctx, "export", func() error {
 		return r.engine.Export(ctx, r.clock.Now(), func(d UserSnapshot) error {
 			if d.Archived {
 				if err := r.addArchived(ctx, &d); err != nil {
@@ -39,7 +39,7 @@ func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error
 // kept under before; one of an erased user holds only under the secret it was
 // made with, see [Roll.SecretID].
 func (r *Roll) Import(ctx context.Context, snapshots ...UserSnapshot) error {
-	return r.do("import", func() error {
+	return r.do(ctx, "import", func() error {
 		if len(snapshots) > MaxSnapshots {
 			return Invalid("snapshots", "holds %d entries, the limit is %d", len(snapshots), MaxSnapshots)
 		}

@@ -8,7 +8,7 @@ import (
 // User returns what there is to say about a user. One never heard of has the
 // defaults: every id is somebody.
 func (r *Roll) User(ctx context.Context, user string) (UserSummary, error) {
-	return observe(r, "user", func() (UserSummary, error) { return r.userSummary(ctx, user) })
+	return observe(ctx, r, "user", func() (UserSummary, error) { return r.userSummary(ctx, user) })
 }
 
 func (r *Roll) userSummary(ctx context.Context, user string) (UserSummary, error) {
@@ -49,7 +49,7 @@ func (r *Roll) userSummary(ctx context.Context, user string) (UserSummary, error
 
 // PutUser changes a user's kind, name or visibility.
 func (r *Roll) PutUser(ctx context.Context, user string, p UserPatch) (User, error) {
-	return observe(r, "put_user", func() (User, error) {
+	return observe(ctx, r, "put_user", func() (User, error) {
 		if err := validateUser("user", user); err != nil {
 			return User{}, err
 		}
@@ -74,7 +74,7 @@ func (r *Roll) PutUser(ctx context.Context, user string, p UserPatch) (User, err
 // later login of the same id is a new user. The webhooks for the user's events alone
 // are removed too.
 func (r *Roll) Erase(ctx context.Context, user string) error {
-	return r.do("erase", func() error {
+	return r.do(ctx, "erase", func() error {
 		if err := validateUser("user", user); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (r *Roll) Erase(ctx context.Context, user string) error {
 // Ban keeps a user from logging in for a time, up to 10 years, and ends their
 // sessions.
 func (r *Roll) Ban(ctx context.Context, user string, d time.Duration, reason, actor string) (EndResult, error) {
-	return observe(r, "ban", func() (EndResult, error) {
+	return observe(ctx, r, "ban", func() (EndResult, error) {
 		if err := validateUser("user", user); err != nil {
 			return EndResult{}, err
 		}
@@ -113,7 +113,7 @@ func banning(user string, d time.Duration) NewAuditEntry {
 
 // Unban lifts a ban; CodeNotFound if there is none.
 func (r *Roll) Unban(ctx context.Context, user string) error {
-	return r.do("unban", func() error {
+	return r.do(ctx, "unban", func() error {
 		if err := validateUser("user", user); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (r *Roll) Unban(ctx context.Context, user string) error {
 
 // BanOf returns the ban in force for a user; CodeNotFound if there is none.
 func (r *Roll) BanOf(ctx context.Context, user string) (Ban, error) {
-	return observe(r, "ban_of", func() (Ban, error) {
+	return observe(ctx, r, "ban_of", func() (Ban, error) {
 		if err := validateUser("user", user); err != nil {
 			return Ban{}, err
 		}
@@ -143,7 +143,7 @@ func (r *Roll) BanOf(ctx context.Context, user string) (Ban, error) {
 
 // Bans lists the bans in force.
 func (r *Roll) Bans(ctx context.Context, p PageRequest) (Page[Ban], error) {
-	return observe(r, "bans", func() (Page[Ban], error) {
+	return observe(ctx, r, "bans", func() (Page[Ban], error) {
 		p, err := r.openPage(p, "bans", false)
 		if err != nil {
 			return Page[Ban]{}, err
@@ -155,13 +155,13 @@ func (r *Roll) Bans(ctx context.Context, p PageRequest) (Page[Ban], error) {
 
 // Kinds lists the kinds known, by name, with their use.
 func (r *Roll) Kinds(ctx context.Context) ([]KindUse, error) {
-	return observe(r, "kinds", func() ([]KindUse, error) { return r.engine.Kinds(ctx) })
+	return observe(ctx, r, "kinds", func() ([]KindUse, error) { return r.engine.Kinds(ctx) })
 }
 
 // DeleteKind removes a kind that nothing is of, which makes room for another.
 // Errors: not_found, conflict while it is in use; DefaultKind always is.
 func (r *Roll) DeleteKind(ctx context.Context, kind string) error {
-	return r.do("delete_kind", func() error {
+	return r.do(ctx, "delete_kind", func() error {
 		if kind == "" {
 			return NotFound("kind")
 		}

@@ -14,7 +14,7 @@ const DefaultVisitsKeep = 400 * 24 * time.Hour
 // has up to 64 bytes, a visitor 1 to 128; "" is a name like any other. Visitors
 // are not users: see [Visits].
 func (r *Roll) Visit(ctx context.Context, name string, visitors ...string) error {
-	return r.do("visit", func() error {
+	return r.do(ctx, "visit", func() error {
 		if err := validateText("name", name, MaxVisitNameLen); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (r *Roll) Visit(ctx context.Context, name string, visitors ...string) error
 // hours, and in each of its hours (up to 31 days of them) or days (up to 400).
 // It may reach into the future, where nobody has been.
 func (r *Roll) Visitors(ctx context.Context, q VisitQuery) (VisitFigures, error) {
-	return observe(r, "visitors", func() (VisitFigures, error) {
+	return observe(ctx, r, "visitors", func() (VisitFigures, error) {
 		if err := r.checkVisitQuery(&q); err != nil {
 			return VisitFigures{}, err
 		}
@@ -86,13 +86,13 @@ func (r *Roll) checkVisitQuery(q *VisitQuery) error {
 
 // VisitNames lists the names that have visitors, in order.
 func (r *Roll) VisitNames(ctx context.Context) ([]VisitName, error) {
-	return observe(r, "visit_names", func() ([]VisitName, error) { return r.engine.VisitNames(ctx) })
+	return observe(ctx, r, "visit_names", func() ([]VisitName, error) { return r.engine.VisitNames(ctx) })
 }
 
 // DeleteVisitName forgets a name and all that was counted under it;
 // CodeNotFound.
 func (r *Roll) DeleteVisitName(ctx context.Context, name string) error {
-	return r.do("delete_visit_name", func() error {
+	return r.do(ctx, "delete_visit_name", func() error {
 		if err := validateText("name", name, MaxVisitNameLen); err != nil {
 			return err
 		}

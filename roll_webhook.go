@@ -52,7 +52,7 @@ func (r *Roll) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, string
 	if err := cmp.Or(w.validate(), validateText("idempotency_key", n.RetryKey, maxRetryKey)); err != nil {
 		return Webhook{}, "", err
 	}
-	made, err := observe(r, "create_webhook", func() (Webhook, error) {
+	made, err := observe(ctx, r, "create_webhook", func() (Webhook, error) {
 		if n.RetryKey == "" {
 			return r.makeWebhook(ctx, w)
 		}
@@ -125,7 +125,7 @@ func (n *NewWebhook) digest() (string, error) {
 
 // Webhooks returns all webhooks, oldest first.
 func (r *Roll) Webhooks(ctx context.Context) ([]Webhook, error) {
-	return observe(r, "list_webhooks", func() ([]Webhook, error) { return r.engine.Webhooks(ctx) })
+	return observe(ctx, r, "list_webhooks", func() ([]Webhook, error) { return r.engine.Webhooks(ctx) })
 }
 
 // Webhook returns a webhook; CodeNotFound.
@@ -184,7 +184,7 @@ func assign[T any](field, value *T) {
 
 // DeleteWebhook removes a webhook; CodeNotFound. A request under way may still arrive.
 func (r *Roll) DeleteWebhook(ctx context.Context, id string) error {
-	return r.do("delete_webhook", func() error {
+	return r.do(ctx, "delete_webhook", func() error {
 		return r.actErr(ctx, webhookEntry(AuditWebhookRemoved, id, nil), func() error { return r.engine.DeleteWebhook(ctx, id) })
 	})
 }
@@ -260,7 +260,7 @@ func (r *Roll) ReplayWebhook(ctx context.Context, id string, from, to time.Time)
 // MaxWebhookDeliveries; CodeNotFound. An attempt is there a second or two after it was
 // made.
 func (r *Roll) WebhookDeliveries(ctx context.Context, id string, p PageRequest) (Page[WebhookDelivery], error) {
-	return observe(r, "webhook_deliveries", func() (Page[WebhookDelivery], error) {
+	return observe(ctx, r, "webhook_deliveries", func() (Page[WebhookDelivery], error) {
 		var out Page[WebhookDelivery]
 		if err := p.checkNumbered(); err != nil {
 			return out, err
@@ -326,7 +326,7 @@ const changeAttempts = 8
 // changeWebhook reads a webhook, changes it and stores it, unless another server has
 // changed it meanwhile: then it begins anew.
 func (r *Roll) changeWebhook(ctx context.Context, command, id string, change func(*Webhook) error) (Webhook, error) {
-	return observe(r, command, func() (Webhook, error) {
+	return observe(ctx, r, command, func() (Webhook, error) {
 		for attempt := 1; ; attempt++ {
 			all, err := r.engine.Webhooks(ctx)
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 // it had if the Roll's own secret is the same: see [Roll.SecretID]. A replay that was under
 // way is not carried over.
 func (r *Roll) ImportWebhook(ctx context.Context, w Webhook) (bool, error) {
-	return observe(r, "import_webhook", func() (bool, error) {
+	return observe(ctx, r, "import_webhook", func() (bool, error) {
 		w = w.Clone()
 		w.Revision, w.Replay, w.Asked = 0, nil, ""
 		if err := w.validateImported(r.clock.Now().Add(importSlack)); err != nil {

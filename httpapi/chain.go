@@ -25,7 +25,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out, in := newOutgoing(w), receive(w, r)
 	out.Header().Set("X-Request-Id", c.requestID)
 	start := time.Now()
-	s.answer(out, r)
+	if s.opts.Tracer == nil {
+		s.answer(out, r)
+	} else {
+		r = s.traced(out, r) //nolint:contextcheck // the tracer derives it from the request's own
+	}
 	s.opts.Metrics.request(r, out.status, time.Since(start))
 	s.faults.succeeded(r.Pattern, out.status)
 	in.finish()

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -82,7 +83,7 @@ func seconds(name, help string, buckets ...float64) prometheus.HistogramOpts {
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 // Observe implements [rollcall.Observer].
-func (m *Metrics) Observe(command string, took time.Duration, err error) {
+func (m *Metrics) Observe(_ context.Context, command string, took time.Duration, err error) {
 	code := "ok"
 	if err != nil {
 		code = string(rollcall.CodeOf(err))

@@ -45,7 +45,7 @@ func metricsFormat(h http.Header) expfmt.Format {
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	format := metricsFormat(r.Header)
-	page, err := s.page.in(format, func() ([]*dto.MetricFamily, error) { return s.gather(ctx) })
+	page, err := s.page.in(format, func() ([]*dto.MetricFamily, error) { return s.Measures(ctx) })
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -102,7 +102,8 @@ func encodeMetrics(families []*dto.MetricFamily, format expfmt.Format) ([]byte, 
 	return page.Bytes(), nil
 }
 
-func (s *Server) gather(ctx context.Context) ([]*dto.MetricFamily, error) {
+// Measures returns what /metrics shows, made anew.
+func (s *Server) Measures(ctx context.Context) ([]*dto.MetricFamily, error) {
 	own := prometheus.NewRegistry()
 	own.MustRegister(s.gauges(ctx)) // a registry of its own: nothing can clash
 	return prometheus.Gatherers{s.opts.Metrics.registry, own}.Gather()

@@ -67,6 +67,9 @@ type Options struct {
 	// Webhooks delivers; nil if this server does not.
 	Webhooks Webhooks
 
+	// Tracer follows requests through several programs; nil for nobody.
+	Tracer Tracer
+
 	Logger  *slog.Logger // default: nothing is logged
 	Metrics *Metrics     // default: a registry of the server's own
 	Version string       // shown in the OpenAPI document and in the statistics; default "dev"

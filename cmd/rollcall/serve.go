@@ -56,6 +56,7 @@ type server struct {
 	udp     *udpbeat.Listener // nil if no UDP beats are taken
 	resp    *respapi.Listener // nil if no RESP is served
 	hooks   *webhook.Deliverer
+	remote  *telemetry // nil if nothing is sent to a collector
 	http    *http.Server
 	cert    *keyPair // nil for plain HTTP
 	hangup  <-chan os.Signal
@@ -148,7 +149,6 @@ func (s *server) open() error {
 		return err
 	}
 	conf := s.config
-	conf.roll.Observer = metrics
 	conf.log(s.log)
 	if s.engine, err = conf.openEngine(s.app); err != nil {
 		return err
@@ -162,7 +162,10 @@ func (s *server) open() error {
 			return errors.Join(err, s.engine.Close(), s.archive.close())
 		}
 	}
+	s.remote = openTelemetry(s.app, s.log)
+	conf.roll.Observer = s.remote.observer(metrics)
 	if s.roll, err = conf.openRoll(s.engine); err != nil {
+		s.remote.close(s.app.ctx)
 		return errors.Join(err, s.engine.Close(), s.archive.close())
 	}
 	opts := conf.http
@@ -180,9 +183,11 @@ func (s *server) open() error {
 		return errors.Join(err, s.close())
 	}
 	opts.Logger, opts.Metrics, opts.Version = s.log, metrics, version()
+	opts.Tracer = s.remote.httpTracer()
 	if s.api, err = httpapi.New(s.roll, opts); err != nil {
 		return errors.Join(err, s.close())
 	}
+	s.remote.push(s.app.ctx, s.api)
 	if s.udp, err = listenUDP(s.roll, conf.udp, s.log, metrics.Registry()); err != nil {
 		return errors.Join(err, s.close())
 	}
@@ -204,6 +209,7 @@ func (s *server) close() error {
 	if s.hooks != nil {
 		doors = append(doors, s.hooks.Close())
 	}
+	s.remote.close(s.app.ctx)
 	return errors.Join(errors.Join(doors...), s.roll.Close(), s.engine.Close(), s.archive.close())
 }
 
