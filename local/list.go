@@ -163,22 +163,45 @@ func (l *listing) before(ms int64) int {
 	return n
 }
 
-// divide moves the cuts past the first k logins of one instant, by id.
+// divide moves the cuts past the first k logins of one instant, by id. Any number may have
+// logged in at it, as an import may say so: it does not walk over them. It takes the middle
+// one of the partition that has the most left, and drops what lies on the wrong side of it.
 func (l *listing) divide(at int64, k int, cuts []int) {
-	type tied struct {
-		id   rollcall.SessionID
-		part int
-	}
-	var ties []tied
+	ends := make([]int, len(l.parts))
 	for i := range l.parts {
-		m := &l.parts[i]
-		for j := cuts[i]; j < m.n && m.login(j) == at; j++ {
-			ties = append(ties, tied{m.s.id(m.slot(j)), i})
-		}
+		ends[i] = l.parts[i].before(at + 1)
 	}
-	slices.SortFunc(ties, func(a, b tied) int { return bytes.Compare(a.id[:], b.id[:]) })
-	for _, t := range ties[:min(k, len(ties))] {
-		cuts[t.part]++
+	smaller := make([]int, len(l.parts))
+	for k > 0 {
+		// The middle one of the longest.
+		most := 0
+		for i := range l.parts {
+			if ends[i]-cuts[i] > ends[most]-cuts[most] {
+				most = i
+			}
+		}
+		if ends[most] == cuts[most] {
+			return // fewer than k
+		}
+		middle := l.parts[most].id(cuts[most] + (ends[most]-cuts[most])/2)
+
+		// Those smaller than it, if they are no more than k, go before the cuts, and so does it.
+		sum := 0
+		for i := range l.parts {
+			smaller[i] = l.parts[i].search(cuts[i], ends[i], middle)
+			sum += smaller[i] - cuts[i]
+		}
+		if sum >= k {
+			copy(ends, smaller)
+			if sum == k {
+				copy(cuts, smaller)
+				return
+			}
+			continue
+		}
+		copy(cuts, smaller)
+		cuts[most]++
+		k -= sum + 1
 	}
 }
 
@@ -188,12 +211,9 @@ func (l *listing) cutAt(id rollcall.SessionID, after bool) []int {
 	at := id.Time().UnixMilli()
 	for i := range l.parts {
 		m := &l.parts[i]
-		j := m.before(at)
-		for ; j < m.n && m.login(j) == at; j++ {
-			other := m.s.id(m.slot(j))
-			if c := bytes.Compare(other[:], id[:]); c > 0 || (c == 0 && !after) {
-				break
-			}
+		j := m.search(m.before(at), m.before(at+1), id)
+		if after && j < m.n && m.id(j) == id {
+			j++
 		}
 		cuts[i] = j
 	}
@@ -228,7 +248,7 @@ func (m *merge) load(i int) {
 	k := m.upcoming[i]
 	m.alive[i] = k >= 0 && k < m.parts[i].n
 	if m.alive[i] {
-		m.heads[i] = m.parts[i].s.id(m.parts[i].slot(k))
+		m.heads[i] = m.parts[i].id(k)
 	}
 }
 

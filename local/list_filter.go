@@ -1,7 +1,9 @@
 package local
 
 import (
+	"bytes"
 	"net/netip"
+	"sort"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -49,6 +51,18 @@ func (m *matches) login(k int) int64 { return m.s.order.Key(m.at(k)) }
 // slot returns the slot of the k-th match.
 func (m *matches) slot(k int) uint32 { return m.s.order.Slot(m.at(k)) }
 
+// id returns the id of the k-th match.
+func (m *matches) id(k int) rollcall.SessionID { return m.s.id(m.slot(k)) }
+
+// search returns the first match in [from, to) whose id is not smaller than another; to if
+// there is none.
+func (m *matches) search(from, to int, id rollcall.SessionID) int {
+	return from + sort.Search(to-from, func(i int) bool {
+		other := m.id(from + i)
+		return bytes.Compare(other[:], id[:]) >= 0
+	})
+}
+
 // matching finds the live sessions that a query keeps.
 func (s *sessions) matching(q *rollcall.SessionQuery, now int64) matches {
 	f := &q.Filter
@@ -64,9 +78,6 @@ func (s *sessions) matching(q *rollcall.SessionQuery, now int64) matches {
 
 	// What is left is looked at one by one, for the conditions without an index.
 	if scan, needed := s.newScan(f, now); needed {
-		if some == nil {
-			some = s.livePositions
-		}
 		some = scan.keep(some)
 	}
 	if some == nil {

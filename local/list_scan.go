@@ -69,26 +69,42 @@ func (s *sessions) newScan(f *rollcall.SessionFilter, now int64) (*scan, bool) {
 	return c, c.seen != 0 || c.name.folded != "" || len(c.attrs.all) > 0
 }
 
-// scanBlock is some sessions that may match yet, by position and by slot.
+// scanBlock is the slots of some sessions that may match yet.
 type scanBlock struct {
 	n     int
-	pos   [256]uint32
-	slots [256]uint32
-	cells [256][]byte
+	slots [scanBlockLen]uint32
+	cells [scanBlockLen][]byte
 }
 
-// keep returns the positions whose sessions match.
+const scanBlockLen = 256
+
+// keep returns the positions whose sessions match: of all, or of some.
 func (c *scan) keep(some *roaring.Bitmap) *roaring.Bitmap {
-	kept := roaring.New()
-	if c.attrs.nothing {
+	switch {
+	case c.attrs.nothing:
+		return roaring.New()
+	case some == nil:
+		return c.keepOfAll()
+	case some.GetCardinality() > uint64(c.s.order.Live()/8):
+		// To read all in the order of their slots is faster than many here and there.
+		kept := c.keepOfAll()
+		kept.And(some)
 		return kept
+	default:
+		return c.keepOf(some)
 	}
+}
+
+// keepOf goes through the sessions at some positions.
+func (c *scan) keepOf(some *roaring.Bitmap) *roaring.Bitmap {
+	kept := roaring.New()
 	var b scanBlock
+	var positions [scanBlockLen]uint32
 	for it := some.ManyIterator(); ; {
-		if b.n = it.NextMany(b.pos[:]); b.n == 0 {
+		if b.n = it.NextMany(positions[:]); b.n == 0 {
 			return kept
 		}
-		for i, pos := range b.pos[:b.n] {
+		for i, pos := range positions[:b.n] {
 			b.slots[i] = c.s.order.Slot(pos)
 		}
 		if c.seen != 0 {
@@ -98,16 +114,76 @@ func (c *scan) keep(some *roaring.Bitmap) *roaring.Bitmap {
 			c.keepNamed(&b)
 		}
 		if len(c.attrs.all) > 0 {
+			c.keepSigned(&b)
 			c.keepWithAttrs(&b)
 		}
-		kept.AddMany(b.pos[:b.n])
+		for _, slot := range b.slots[:b.n] {
+			kept.Add(c.s.pos.Get(slot))
+		}
+	}
+}
+
+// keepOfAll goes through all slots, used or not, as columns are read fastest. A slot that is
+// not used has no position.
+func (c *scan) keepOfAll() *roaring.Bitmap {
+	kept := make(positionSet, (c.s.order.Len()+63)/64)
+	var b scanBlock
+	for first := uint32(0); first < c.s.limit; first += scanBlockLen {
+		n := min(scanBlockLen, c.s.limit-first)
+		switch {
+		case len(c.attrs.all) > 0:
+			c.signedFrom(&b, first, n)
+			if c.name.folded != "" {
+				c.keepNamed(&b)
+			}
+			c.keepWithAttrs(&b)
+		case c.name.folded != "":
+			c.namedFrom(&b, first, n)
+		default:
+			b.n = int(n)
+			for i := range n {
+				b.slots[i] = first + i
+			}
+		}
+		if c.seen != 0 {
+			c.keepSeen(&b)
+		}
+		for _, slot := range b.slots[:b.n] {
+			if pos := c.s.pos.Get(slot); c.s.order.IsLive(pos) {
+				kept.add(pos)
+			}
+		}
+	}
+	return kept.bitmap()
+}
+
+// signedFrom keeps those of n slots from the first on whose signs tell of all attributes.
+func (c *scan) signedFrom(b *scanBlock, first, n uint32) {
+	want := c.attrs.sign
+	b.n = 0
+	for i, sign := range c.s.look.attrs.Run(first, n) {
+		b.slots[b.n] = first + uint32(i)
+		if sign&want == want {
+			b.n++
+		}
+	}
+}
+
+// namedFrom keeps those of n slots from the first on that are named.
+func (c *scan) namedFrom(b *scanBlock, first, n uint32) {
+	b.n = 0
+	for i, key := range c.s.look.name.Run(first, n) {
+		b.slots[b.n] = first + uint32(i)
+		if key != 0 && c.named(first+uint32(i), key) {
+			b.n++
+		}
 	}
 }
 
 func (c *scan) keepSeen(b *scanBlock) {
 	n := 0
-	for i, slot := range b.slots[:b.n] {
-		b.pos[n], b.slots[n] = b.pos[i], slot
+	for _, slot := range b.slots[:b.n] {
+		b.slots[n] = slot
 		if c.s.seen.Get(slot) >= c.seen {
 			n++
 		}
@@ -117,22 +193,22 @@ func (c *scan) keepSeen(b *scanBlock) {
 
 func (c *scan) keepNamed(b *scanBlock) {
 	n := 0
-	for i, slot := range b.slots[:b.n] {
-		b.pos[n], b.slots[n] = b.pos[i], slot
-		if c.named(slot) {
+	for _, slot := range b.slots[:b.n] {
+		b.slots[n] = slot
+		if key := c.s.look.name.Get(slot); key != 0 && c.named(slot, key) {
 			n++
 		}
 	}
 	b.n = n
 }
 
-// named reports whether a session's name begins with the wanted text, letter case aside.
-func (c *scan) named(slot uint32) bool {
-	key := c.s.look.name.Get(slot)
-	if key == 0 {
-		return false
-	}
+// named reports whether a session's name begins with the wanted text, letter case aside. key
+// is what is known of it.
+func (c *scan) named(slot uint32, key nameKey) bool {
 	if id, shared := key.shared(); shared {
+		if int(id) < len(c.name.verdicts) && c.name.verdicts[id] != unknown {
+			return c.name.verdicts[id] == yes
+		}
 		return c.name.verdict(c.s, id) == yes
 	}
 	if (key^c.name.head)&c.name.mask != 0 {
@@ -157,27 +233,31 @@ func (w *wantedName) verdict(s *sessions, id intern.ID) verdict {
 	return *v
 }
 
-func (c *scan) keepWithAttrs(b *scanBlock) {
-	// The signs leave those who have the attributes, and a few others.
+// keepSigned leaves those who have the attributes, and a few others.
+func (c *scan) keepSigned(b *scanBlock) {
 	n := 0
-	for i, slot := range b.slots[:b.n] {
-		b.pos[n], b.slots[n] = b.pos[i], slot
+	for _, slot := range b.slots[:b.n] {
+		b.slots[n] = slot
 		if c.s.look.attrs.Get(slot)&c.attrs.sign == c.attrs.sign {
 			n++
 		}
 	}
+	b.n = n
+}
 
-	// Of these the packed texts decide. All are fetched before the first is read.
-	for i, slot := range b.slots[:n] {
+// keepWithAttrs asks the packed texts. All are fetched before the first is read.
+func (c *scan) keepWithAttrs(b *scanBlock) {
+	for i, slot := range b.slots[:b.n] {
 		b.cells[i] = c.s.texts.Get(c.s.text.Get(slot))
 	}
-	b.n = 0
-	for i, cell := range b.cells[:n] {
-		b.pos[b.n], b.slots[b.n] = b.pos[i], b.slots[i]
+	n := 0
+	for i, cell := range b.cells[:b.n] {
+		b.slots[n] = b.slots[i]
 		if c.attrs.in(cell) {
-			b.n++
+			n++
 		}
 	}
+	b.n = n
 }
 
 // in reports whether packed texts have all attributes.

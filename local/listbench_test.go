@@ -2,6 +2,7 @@ package local
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -39,14 +40,52 @@ func BenchmarkListAtTheInstantAllAreDue(b *testing.B) {
 	}
 }
 
+// BenchmarkAFilterWithoutAnIndex looks for sessions among 500,000, in the order of their slots
+// and in that of a few positions.
+func BenchmarkAFilterWithoutAnIndex(b *testing.B) {
+	const n = 500_000
+	e, err := Open("", Options{InMemory: true})
+	require.NoError(b, err)
+	clock := rollcall.NewManualClock(startOfTests())
+	roll, err := rollcall.New(e, rollcall.Options{Clock: clock})
+	require.NoError(b, err)
+	importSessions(b, roll, clock.Now(), n)
+	for name, f := range map[string]rollcall.SessionFilter{
+		"name":                {Name: "name 7"},
+		"name, shared by few": {Name: "name 777"},
+		"attribute":           {Attrs: map[string]string{"city": "city-7"}},
+		"common attribute":    {Attrs: map[string]string{"plan": "plan-7"}},
+		"unique attribute":    {Attrs: map[string]string{"trace": "00000007"}},
+		"seen":                {SeenWithin: time.Minute},
+		"name and app":        {Name: "name 7", App: "due"},
+		"name and user":       {Name: "name 7", Users: []string{"7"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, err := roll.Sessions(b.Context(), rollcall.SessionQuery{Filter: f, Page: rollcall.PageRequest{Limit: 20}})
+				require.NoError(b, err)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/session")
+		})
+	}
+	require.NoError(b, roll.Close())
+	require.NoError(b, e.Close())
+}
+
 // importSessions gives n users a session each.
 func importSessions(b *testing.B, roll *rollcall.Roll, at time.Time, n int) {
 	some := make([]rollcall.UserSnapshot, 0, rollcall.MaxSnapshots)
 	for i := range n {
 		user := strconv.Itoa(i)
+		login := at.Add(-time.Duration(i) * time.Millisecond)
 		s := rollcall.SessionSnapshot{Idle: rollcall.DefaultIdleTimeout, Session: rollcall.Session{
-			ID: rollcall.NewSessionID(at, user, uint64(i)), User: user, Kind: rollcall.DefaultKind, App: "due",
-			LoginAt: at, SeenAt: at, ExpiresAt: at.Add(rollcall.DefaultIdleTimeout),
+			ID: rollcall.NewSessionID(login, user, uint64(i)), User: user, Kind: rollcall.DefaultKind, App: "due",
+			LoginAt: login, SeenAt: at, ExpiresAt: at.Add(rollcall.DefaultIdleTimeout),
+			Name: fmt.Sprint("name ", i%1000),
+			Attrs: map[string]string{
+				"city": fmt.Sprint("city-", i%997), "plan": fmt.Sprint("plan-", i%10), "ref": fmt.Sprint("campaign-", i%991),
+				"ver": fmt.Sprint("2.", i%97), "req": fmt.Sprintf("%08x", i*7), "trace": fmt.Sprintf("%08x", i),
+			},
 		}}
 		binary.BigEndian.PutUint64(s.Token[:], rollcall.HashNumber(uint64(i)))
 		some = append(some, rollcall.UserSnapshot{User: user, Sessions: []rollcall.SessionSnapshot{s}})

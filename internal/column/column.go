@@ -47,6 +47,18 @@ func (c *Column[T]) Set(i uint32, v T) {
 	}
 }
 
+// Run returns the n elements from i on, to be read only. They must be in one chunk: that is so
+// if i is a multiple of a power of two up to 4,096 and n is no more than that. The result is
+// empty if nothing was ever written into the chunk.
+func (c *Column[T]) Run(i, n uint32) []T {
+	k := int(i >> chunkBits)
+	if k >= len(c.chunks) || c.chunks[k] == nil {
+		return nil
+	}
+	from := i & chunkMask
+	return c.chunks[k][from : from+n]
+}
+
 // At returns the place of element i, made if need be. It stays valid for the
 // life of the column.
 func (c *Column[T]) At(i uint32) *T {

@@ -98,3 +98,21 @@ func BenchmarkGet(b *testing.B) {
 	}
 	_ = sum
 }
+
+func TestARunIsWhatItsElementsAre(t *testing.T) {
+	var c column.Column[uint32]
+	require.Empty(t, c.Run(0, 256))
+	for i := uint32(3 * 4096); i < 4*4096; i++ {
+		c.Set(i, i)
+	}
+	require.Empty(t, c.Run(4096, 256))
+	require.Empty(t, c.Run(4*4096, 1))
+	for at := uint32(3 * 4096); at < 4*4096; at += 256 {
+		run := c.Run(at, 256)
+		require.Len(t, run, 256)
+		for i, v := range run {
+			require.Equal(t, at+uint32(i), v)
+		}
+	}
+	require.Len(t, c.Run(3*4096, 7), 7)
+}
