@@ -31,6 +31,10 @@ func TestTheManual(t *testing.T) {
 		{"", "evict_idle", "Sessions › Policies"},
 		{"zh-CN/", "evict_idle", "会话 › 策略"},
 		{"zh-CN/", "踢", "踢"},
+		{"zh-CN/", "怎么踢人", "踢人"},
+		{"zh-CN/", "storage_full", "故障处理 › 磁盘满了"},
+		{"", "presence.window", "Configuration"},
+		{"", "secret gone forgotten", "secret"},
 	} {
 		p.do(chromedp.Navigate(s.url + "/docs/" + c.folder))
 		p.run(`const field = document.getElementById("search"); field.value = "` + c.word + `"; field.dispatchEvent(new Event("input"))`)

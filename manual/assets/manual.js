@@ -24,16 +24,37 @@
       throw err;
     }));
 
-  // score counts a word in a title ten times; a section without one of the words is out.
-  const score = (s, words) => {
+  // score counts a word in a title ten times, as much for all words side by side, and five
+  // for each word that is there. A section with fewer words than least is out.
+  const score = (s, words, least) => {
+    const [page, title, text] = s.low;
     let sum = 0;
+    let there = 0;
     for (const word of words) {
-      const [page, title, text] = s.low;
       const here = (title.includes(word) ? 10 : 0) + (page.includes(word) ? 3 : 0) + Math.min(text.split(word).length - 1, 5);
-      if (here === 0) return 0;
       sum += here;
+      if (here > 0) there++;
     }
-    return sum;
+    const phrase = words.join(' ');
+    if (words.length > 1 && (title.includes(phrase) || text.includes(phrase))) sum += 10;
+    return there >= least ? sum + 5 * there : 0;
+  };
+
+  const rank = (all, words, least) => all.map((s) => [score(s, words, least), s])
+    .filter(([n]) => n > 0).sort((a, b) => b[0] - a[0]).slice(0, most).map(([, s]) => s);
+
+  // pairs splits Chinese, which has no spaces between its words, into pairs of characters.
+  const pairs = (word) => (/^\p{Script=Han}{3,}$/u.test(word) ? [...word].slice(1).map((c, i) => [...word][i] + c) : [word]);
+
+  // asking are the words of Chinese that make a question, and are in every page.
+  const asking = /怎么样?|怎样|如何|为什么|什么|多少|哪些|吗/u;
+
+  // find wants all words. Where they are nowhere together, a third of them, or of their pairs.
+  const find = (all, words) => {
+    const found = rank(all, words, words.length);
+    if (found.length) return [found, words];
+    const parts = words.flatMap((word) => word.split(asking)).filter(Boolean).flatMap(pairs);
+    return [rank(all, parts, Math.ceil(parts.length / 3)), parts];
   };
 
   // around shows the first of the words with what stands beside it.
@@ -71,9 +92,9 @@
       return;
     }
     if (field.value !== asked) return; // another word was typed meanwhile
-    const found = all.map((s) => [score(s, words), s]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0]).slice(0, most);
-    list.replaceChildren(...found.map(([, s]) =>
-      el('li', {}, el('a', { href: s.at || './' }, s.title === s.page ? s.page : s.page + ' › ' + s.title, around(s, words)))));
+    const [found, parts] = find(all, words);
+    list.replaceChildren(...found.map((s) =>
+      el('li', {}, el('a', { href: s.at || './' }, s.title === s.page ? s.page : s.page + ' › ' + s.title, around(s, parts)))));
     if (!found.length) list.append(el('li', {}, el('p', { textContent: say.nothing })));
     list.hidden = false;
   };
