@@ -94,6 +94,7 @@ func (b *book) up() string {
 var (
 	wholeTable = regexp.MustCompile(`(?s)<table>.*?</table>`)
 	heading    = regexp.MustCompile(`(?s)<h([123]) id="([^"]*)">(.*?)</h[123]>`)
+	inlineTag  = regexp.MustCompile(`</?(?:a|code|em|strong)\b[^>]*>`)
 	anyTag     = regexp.MustCompile(`<[^>]*>`)
 	spaces     = regexp.MustCompile(`\s+`)
 )
@@ -131,7 +132,8 @@ func sections(body string) []section {
 	return out
 }
 
-// plain returns the text of HTML.
+// plain returns the text of HTML. Tags within a line leave no space: Chinese has none there.
 func plain(body string) string {
-	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(anyTag.ReplaceAllString(body, " ")), " "))
+	body = anyTag.ReplaceAllString(inlineTag.ReplaceAllString(body, ""), " ")
+	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(body), " "))
 }

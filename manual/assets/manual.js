@@ -60,7 +60,10 @@
   // around shows the first of the words with what stands beside it.
   const around = (s, words) => {
     const at = words.map((w) => s.low[2].indexOf(w)).filter((i) => i >= 0).sort((a, b) => a - b)[0] ?? 0;
-    const from = Math.max(0, at - 40);
+    // It begins with a word, if one does nearby: Chinese has no spaces.
+    const near = Math.max(0, at - 40);
+    const space = near && s.text.slice(near, at).search(/\s/) + 1;
+    const from = near + (space <= 20 ? space : 0);
     const out = el('small');
     out.append(from > 0 ? '…' : '');
     let rest = s.text.slice(from, from + 140);
