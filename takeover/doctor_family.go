@@ -160,9 +160,13 @@ func (d *doctor) lookAtMinutes(ctx context.Context) error {
 	if f.Memory, err = d.memory(ctx, family.sample, family.count); err != nil {
 		return err
 	}
-	members, endless, old := int64(0), 0, 0
+	members, endless, old, odd := int64(0), 0, 0, 0
 	for i, key := range family.sample {
 		n, err := d.number(ctx, d.client.B().Scard().Key(key).Build())
+		if wrongType(err) {
+			odd++
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -176,6 +180,7 @@ func (d *doctor) lookAtMinutes(ctx context.Context) error {
 	}
 	f.fault("no_expiry", exactly(int64(endless), f.Entries), "minute sets have no expiry: an hour later their users are online again, and they never shrink")
 	f.fault("old_minutes", exactly(int64(old), f.Entries), "minute sets are older than the %d minutes that are asked for, and still there", union)
+	f.fault("odd", exactly(int64(odd), f.Entries), "have the name of a minute set and are none")
 	f.fact("%s members in all; a user is in a set for each minute", humanize.Comma(members))
 	f.Rollcall = members / union * bytesOfUser
 	f.Commands = []string{"rollcall import redis --from URL --layout minute-sets --key " + quoted(f.Key)}

@@ -134,7 +134,7 @@ func (d *doctor) checkSets(ctx context.Context, f *Finding, some []member) (bool
 	}
 	missing := 0
 	for part := range slices.Chunk(cmds, portion) {
-		answers, err := d.all(ctx, part...)
+		answers, err := d.whatever(ctx, part...)
 		if err != nil {
 			return true, err
 		}
@@ -169,7 +169,7 @@ func (d *doctor) checkSets(ctx context.Context, f *Finding, some []member) (bool
 			}
 			return nil
 		})
-		if err != nil {
+		if err != nil && !wrongType(err) {
 			return true, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/redistest"
+	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/takeover"
 )
 
@@ -88,6 +89,43 @@ func TestNoKeyIsReadFurtherThanItCanMatter(t *testing.T) {
 		require.NoError(t, err)
 		clean(t, minutes)
 	})
+}
+
+// TestTheDoctorLooksPastKeysOfAnotherType puts one under every name that it knows.
+func TestTheDoctorLooksPastKeysOfAnotherType(t *testing.T) {
+	o := newOld(t, redistest.Options{})
+	o.do("SET last.seen x", "HSET users a b", "SET active.users:05 x", "SADD active.users:06 alice", "HSET user:a:friends x y",
+		"LPUSH login:alice:1 a", "SET online:user:alice x", "HSET loginLog_2026-01_u_a b c",
+		"ZADD online:user "+ms(time.Hour)+" alice:1")
+	report, err := takeover.Doctor(t.Context(), o.source(), takeover.DoctorOptions{Now: now})
+	require.NoError(t, err)
+	odd := make(map[takeover.Layout]int64)
+	for _, f := range report.Findings {
+		for _, fault := range f.Faults {
+			if fault.Code == "odd" {
+				odd[f.Layout] = fault.Count.N
+			}
+		}
+	}
+	require.Equal(t, map[takeover.Layout]int64{takeover.MinuteSets: 1, takeover.LoginBitmaps: 1}, odd)
+	roll := newRoll(t)
+	for layout, key := range map[takeover.Layout]string{takeover.LastSeenZset: "last.seen", takeover.HeartbeatZset: "users"} {
+		_, err = importer(t, o, roll, takeover.Options{Layout: layout}).Run(t.Context())
+		require.ErrorContains(t, err, key+" is no sorted set")
+	}
+}
+
+func newRoll(t *testing.T) *rollcall.Roll {
+	t.Helper()
+	engine, err := local.Open("", local.Options{InMemory: true})
+	require.NoError(t, err)
+	roll, err := rollcall.New(engine, rollcall.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, roll.Close())
+		require.NoError(t, engine.Close())
+	})
+	return roll
 }
 
 // TestAnEntryThatCannotBeKnownAgainIsRefused has entries whose names no attribute can hold. They

@@ -198,7 +198,7 @@ func (m *Importer) instant(score float64) (time.Time, bool) {
 // readZset reads a sorted set to its end, from where the state says.
 func (m *Importer) readZset(ctx context.Context, enter func(context.Context, []member) error) error {
 	total, err := m.src.number(ctx, m.src.client.B().Zcard().Key(m.names.key).Build())
-	if err != nil {
+	if err != nil && !wrongType(err) { // the walk says which key that is
 		return err
 	}
 	m.total = total

@@ -69,6 +69,16 @@ func (s *Source) doOn(ctx context.Context, client rueidis.Client, n int, c rueid
 
 // all asks several commands at once. An answer of nil is no error.
 func (s *Source) all(ctx context.Context, cmds ...rueidis.Completed) ([]rueidis.RedisMessage, error) {
+	return s.ask(ctx, false, cmds)
+}
+
+// whatever is all, and gives no answer of keys that are of another type: whoever looks at a
+// family of keys does not know what else has such a name.
+func (s *Source) whatever(ctx context.Context, cmds ...rueidis.Completed) ([]rueidis.RedisMessage, error) {
+	return s.ask(ctx, true, cmds)
+}
+
+func (s *Source) ask(ctx context.Context, anyType bool, cmds []rueidis.Completed) ([]rueidis.RedisMessage, error) {
 	if len(cmds) == 0 {
 		return nil, nil
 	}
@@ -80,6 +90,9 @@ func (s *Source) all(ctx context.Context, cmds ...rueidis.Completed) ([]rueidis.
 	out := make([]rueidis.RedisMessage, len(cmds))
 	for i, r := range s.client.DoMulti(ctx, cmds...) {
 		m, err := r.ToMessage()
+		if anyType && wrongType(err) {
+			continue
+		}
 		if err := s.readError(err); err != nil {
 			return nil, err
 		}

@@ -74,6 +74,9 @@ func (s *Source) walkKeys(ctx context.Context, match string, from position, visi
 func (s *Source) walkZset(ctx context.Context, key string, from uint64, visit func([]member, uint64) error) error {
 	for cursor := from; ; {
 		m, err := s.do(ctx, portion, s.client.B().Zscan().Key(key).Cursor(cursor).Count(portion).Build())
+		if wrongType(err) {
+			return fmt.Errorf("%s is no sorted set: is --key right? %w", quoted(visible(key)), err)
+		}
 		if err != nil {
 			return err
 		}
