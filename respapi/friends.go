@@ -82,8 +82,8 @@ func (c *conn) friendCount(user string) (int, error) {
 
 // addFriends is ZADD on friends. A time of friendship is no clock: it may be any since 1970.
 func (c *conn) addFriends(b *binding, user string, pairs [][]byte, o addOptions) {
-	if o.changed {
-		c.failWith(rollcall.Invalid("ZADD", "the option CH is not served here, on friends"))
+	if o.changed || o.later {
+		c.failWith(rollcall.Invalid("ZADD", "the options CH and GT are not served here, on friends"))
 		return
 	}
 	var friends []rollcall.Friend

@@ -294,3 +294,19 @@ func TestASessionIsFoundByItsNameHoweverManyTheUserHas(t *testing.T) {
 	require.Equal(t, 0, c.line("ZREM online:user alice:first"))
 	require.Equal(t, rollcall.MaxLimit+1, c.line("ZCARD online:user"))
 }
+
+// TestWhatRedisRefusesOrLeavesOutIsSoHere is what random commands came upon.
+func TestWhatRedisRefusesOrLeavesOutIsSoHere(t *testing.T) {
+	onBothEngines(t, speaking(t, "z:{user} = friends zset", "log_{month}_{user} = attendance"), func(w *world) {
+		c := w.dial()
+		require.Equal(w, 1, c.line("ZADD z:a 10 bob"))
+		require.Contains(w, c.line("ZADD z:a GT 5 bob"), "ERR invalid_argument ZADD the options CH and GT are not served here")
+		require.Equal(w, "10", c.line("ZSCORE z:a bob"), "no time of friendship moves back unasked")
+
+		require.Equal(w, 0, c.line("BITOP OR result log_2017-10_a"))
+		require.Equal(w, list(0, "none", nil), list(c.line("EXISTS result"), c.line("TYPE result"), c.line("GET result")), "a result without a bit is none")
+		require.Equal(w, 0, c.line("SETBIT log_2017-10_a 3 1"))
+		require.Equal(w, 1, c.line("BITOP OR result log_2017-10_a"))
+		require.Equal(w, list(1, "string"), list(c.line("EXISTS result"), c.line("TYPE result")))
+	})
+}

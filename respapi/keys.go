@@ -21,8 +21,8 @@ const (
 func (c *conn) exists(key []byte) (bool, *binding, error) {
 	b, n := c.l.opts.Dialect.find(key)
 	if b == nil {
-		_, ok := c.l.scratch.get(c.scratchKey(key), c.now)
-		return ok, nil, nil
+		set, ok := c.l.scratch.get(c.scratchKey(key), c.now)
+		return ok && set != 0, nil, nil
 	}
 	var total int
 	var err error

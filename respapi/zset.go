@@ -300,7 +300,7 @@ func (s memorySet) score(member string) (float64, bool, error) {
 }
 
 // addOptions are those of ZADD that make sense here.
-type addOptions struct{ changed bool }
+type addOptions struct{ changed, later bool }
 
 // pairsOf returns the scores and members of ZADD.
 func pairsOf(args [][]byte) (pairs [][]byte, o addOptions, err error) {
@@ -309,7 +309,8 @@ func pairsOf(args [][]byte) (pairs [][]byte, o addOptions, err error) {
 		switch {
 		case is(rest[0], "CH"):
 			o.changed = true
-		case is(rest[0], "GT"): // no time moves backwards anyway
+		case is(rest[0], "GT"): // no sign of life moves backwards anyway
+			o.later = true
 		case is(rest[0], "NX"), is(rest[0], "XX"), is(rest[0], "LT"), is(rest[0], "INCR"):
 			return nil, o, rollcall.Invalid("ZADD", "the option %s is not served here: a sign of life counts whoever was there before", clip(rest[0]))
 		default:
