@@ -41,7 +41,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, &rollcall.Error{Code: rollcall.CodeConflict, Detail: "this server makes no backups"})
 		return
 	}
-	out := &backupAnswer{ResponseWriter: w, at: s.roll.Now()}
+	out := &backupAnswer{ResponseWriter: w, at: s.roll.Now(), begin: time.Now(), now: time.Now}
 	err := s.opts.Backups.WriteBackup(r.Context(), out)
 	switch {
 	case err == nil:
@@ -55,11 +55,23 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// A backup keeps files from being removed for as long as it is read. So who reads it slower
+// than slowestBackup, in bytes a second, is cut off; backupGrace may be lost on the way.
+const (
+	slowestBackup = 64 << 10
+	backupGrace   = time.Minute
+)
+
+var errSlowReader = errors.New("it is read slower than 64 KiB a second, and holds on to files meanwhile")
+
 // backupAnswer writes the header with the first byte.
 type backupAnswer struct {
 	http.ResponseWriter
-	at    time.Time
+	at    time.Time // as the server's clock says
+	begin time.Time // as now says, which nobody sets
+	now   func() time.Time
 	begun bool
+	sent  int64
 }
 
 func (a *backupAnswer) Write(b []byte) (int, error) {
@@ -69,5 +81,10 @@ func (a *backupAnswer) Write(b []byte) (int, error) {
 		h.Set("Content-Type", backupType)
 		h.Set("Content-Disposition", `attachment; filename="rollcall-`+a.at.UTC().Format("20060102T150405Z")+`.tar.zst"`)
 	}
-	return a.ResponseWriter.Write(b)
+	n, err := a.ResponseWriter.Write(b)
+	a.sent += int64(n)
+	if took := a.now().Sub(a.begin) - backupGrace; err == nil && took.Seconds()*slowestBackup > float64(a.sent) {
+		err = errSlowReader
+	}
+	return n, err
 }

@@ -26,6 +26,9 @@ const (
 // to change, and has the secret. Only a verb that may create data makes any of it.
 func (c *config) openDataDir() error {
 	if c.redis == nil {
+		if err := c.refuseCutRestore(); err != nil {
+			return err
+		}
 		if _, err := local.FinishRepair(filepath.Join(c.dataDir, storeDir)); err != nil {
 			return err
 		}

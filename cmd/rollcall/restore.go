@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -44,6 +45,9 @@ func (c *restoreCmd) Run(a *app) error {
 	if conf.redis != nil {
 		return usageError{errors.New("restore makes a data directory, and with engine redis the data is in Redis")}
 	}
+	if err := conf.removeCutRestore(); err != nil {
+		return err
+	}
 	if err := conf.isEmpty(); err != nil {
 		return err
 	}
@@ -63,8 +67,7 @@ func (c *restoreCmd) Run(a *app) error {
 	return c.report(a, conf, found, &report)
 }
 
-// restoredNames are what a backup may hold, in the order in which they get their names: a
-// directory without a store is no data yet.
+// restoredNames are what a backup may hold.
 var restoredNames = []string{offloadDir, archiveFile, storeDir} //nolint:gochecknoglobals // a constant list
 
 // isEmpty refuses a data directory that has data.
@@ -85,7 +88,7 @@ func (c *config) restore(in io.Reader) (found backupfile.Summary, report local.R
 	if err := os.MkdirAll(c.dataDir, 0o700); err != nil {
 		return found, report, err
 	}
-	dir, err := os.MkdirTemp(c.dataDir, ".restore-*")
+	dir, err := os.MkdirTemp(c.dataDir, restoreDirs+"*")
 	if err != nil {
 		return found, report, err
 	}
@@ -113,20 +116,85 @@ func (c *config) restore(in io.Reader) (found backupfile.Summary, report local.R
 		return found, report, fmt.Errorf("nothing was restored: the store in the backup: %w", err)
 	}
 
-	// The store comes last: until then the directory has no data.
+	return found, report, c.publish(dir)
+}
+
+// restoringFile stands in the data directory while a restore gives what it has read its names.
+// Where it stands nothing is opened: a part of a backup is no data.
+const restoringFile = ".restoring"
+
+// restoreDirs begins the names of directories in which backups are unpacked.
+const restoreDirs = ".restore-"
+
+func (c *config) restoringPath() string { return filepath.Join(c.dataDir, restoringFile) }
+
+// publish gives what was restored its names.
+//
+//	crash before 1  nothing is there but a directory that the next restore removes
+//	crash before 4  nothing opens what is there, and the next restore removes it
+func (c *config) publish(dir string) error {
+	// 1. From here on the directory is not opened.
+	if err := writePrivate(c.restoringPath(), ""); err != nil {
+		return err
+	}
+
+	// 2. Everything gets its name,
 	for _, name := range restoredNames {
 		from, to := filepath.Join(dir, name), filepath.Join(c.dataDir, name)
 		if _, err := os.Lstat(from); err != nil {
 			continue
 		}
 		if err := os.Remove(to); err != nil && !os.IsNotExist(err) { // an empty directory
-			return found, report, err
+			return err
 		}
 		if err := os.Rename(from, to); err != nil {
-			return found, report, err
+			return err
 		}
 	}
-	return found, report, syncDir(c.dataDir)
+
+	// 3. and keeps it.
+	if err := syncDir(c.dataDir); err != nil {
+		return err
+	}
+
+	// 4. It is data.
+	if err := os.Remove(c.restoringPath()); err != nil {
+		return err
+	}
+	return syncDir(c.dataDir)
+}
+
+// refuseCutRestore refuses a data directory in which a restore was cut short.
+func (c *config) refuseCutRestore() error {
+	if _, err := os.Lstat(c.restoringPath()); err != nil {
+		return nil //nolint:nilerr // none was, or opening the directory says more
+	}
+	return fmt.Errorf("a restore into %s was cut short: run \"rollcall restore\" again", c.dataDir)
+}
+
+// removeCutRestore removes what a restore that was cut short has left.
+func (c *config) removeCutRestore() error {
+	var left []string
+	if c.refuseCutRestore() != nil {
+		for _, name := range restoredNames {
+			left = append(left, filepath.Join(c.dataDir, name))
+		}
+	}
+	entries, err := os.ReadDir(c.dataDir)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), restoreDirs) {
+			left = append(left, filepath.Join(c.dataDir, e.Name()))
+		}
+	}
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *restoreCmd) report(a *app, conf *config, found backupfile.Summary, report *local.Report) error {

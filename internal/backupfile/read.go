@@ -3,12 +3,17 @@ package backupfile
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -25,6 +30,8 @@ const (
 	maxWindow = 64 << 20 // of the packing
 	maxFiles  = 1 << 20
 	maxName   = 512 // bytes of a name
+
+	maxPadding = 1 << 20 // bytes behind the last file
 )
 
 // Summary is what a stream held.
@@ -41,9 +48,30 @@ func Verify(r io.Reader) (Summary, error) {
 // Extract is Verify, and puts the files into a directory, which only their owner can read. After
 // an error some files are there and must not be used.
 func Extract(r io.Reader, dir string) (Summary, error) {
-	return read(r, func(name string, content io.Reader) error {
+	dirs := map[string]bool{dir: true}
+	found, err := read(r, func(name string, content io.Reader) error {
+		for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
+			dirs[filepath.Join(dir, filepath.FromSlash(parent))] = true
+		}
 		return extract(filepath.Join(dir, filepath.FromSlash(name)), content)
 	})
+	if err != nil {
+		return found, err
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) { // the names of the files are to last too
+		if err := syncDir(dir); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+func syncDir(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func extract(name string, content io.Reader) error {
@@ -66,11 +94,14 @@ func read(r io.Reader, visit func(name string, content io.Reader) error) (Summar
 		return Summary{}, err
 	}
 	defer unpacked.Close()
-	s := stream{tar: tar.NewReader(unpacked)}
+	s := stream{tar: tar.NewReader(unpacked), names: make(map[string]bool)}
 	for done := false; !done; {
 		if done, err = s.next(visit); err != nil {
 			return s.found, blame(err, in.err)
 		}
+	}
+	if err := s.end(unpacked); err != nil {
+		return s.found, blame(err, in.err)
 	}
 	return s.found, nil
 }
@@ -114,7 +145,21 @@ func blame(err, below error) error {
 type stream struct {
 	tar   *tar.Reader
 	sums  bytes.Buffer // of the files read so far
+	names map[string]bool
 	found Summary
+}
+
+// end expects nothing behind the sums but what ends a stream.
+func (s *stream) end(unpacked io.Reader) error {
+	if _, err := s.tar.Next(); !errors.Is(err, io.EOF) {
+		return cmp.Or(err, fmt.Errorf("%w: something stands behind its end", ErrDamaged))
+	}
+	// Programs that pack fill up the last block. Reading on, the packing checks its own end.
+	n, err := io.Copy(io.Discard, io.LimitReader(unpacked, maxPadding+1))
+	if err == nil && n > maxPadding {
+		err = fmt.Errorf("%w: something stands behind its end", ErrDamaged)
+	}
+	return err
 }
 
 // next reads the next file. done says that it was the sums, and that they are right.
@@ -123,13 +168,17 @@ func (s *stream) next(visit func(string, io.Reader) error) (done bool, err error
 	switch {
 	case err != nil:
 		return false, err
-	case head.Typeflag != tar.TypeReg || len(head.Name) > maxName || s.found.Files == maxFiles:
+	case head.Typeflag != tar.TypeReg || len(head.Name) > maxName || s.found.Files == maxFiles || isSparse(head):
 		return false, fmt.Errorf("%w: it holds what no backup does", ErrDamaged)
 	case head.Name == sums:
 		return true, s.compare()
 	case !fits(head.Name):
 		return false, fmt.Errorf("%w: %.100q is not a name within a directory", ErrDamaged, head.Name)
 	}
+	if s.names[head.Name] {
+		return false, fmt.Errorf("%w: it holds %.100q twice", ErrDamaged, head.Name)
+	}
+	s.names[head.Name] = true
 	hash := sha256.New()
 	content := &source{Reader: io.TeeReader(s.tar, hash)}
 	err = visit(head.Name, content)
@@ -161,4 +210,14 @@ func (s *stream) compare() error {
 		}
 	}
 	return fmt.Errorf("%w: the sums are of other files", ErrDamaged)
+}
+
+// isSparse reports whether a file has holes: a few bytes would become as many as the disk has.
+func isSparse(head *tar.Header) bool {
+	for name := range head.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -69,7 +71,8 @@ func (w *Writer) Close() error {
 // Abort gives up what packing needs, and leaves the stream cut short.
 func (w *Writer) Abort() { w.packed.Reset(nil) }
 
-// fits reports whether a file may have a name: below its directory, and not that of the sums.
+// fits reports whether a file may have a name: below its directory, not that of the sums, and
+// of one line there.
 func fits(name string) bool {
-	return filepath.IsLocal(name) && name != "." && name != sums && filepath.ToSlash(filepath.Clean(name)) == name
+	return !strings.ContainsFunc(name, unicode.IsControl) && filepath.IsLocal(name) && name != "." && name != sums && filepath.ToSlash(filepath.Clean(name)) == name
 }
