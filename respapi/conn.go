@@ -16,6 +16,9 @@ const (
 	smallBuffer = 4 << 10
 	usualBuffer = 64 << 10 // buffers grow up to this as a matter of course
 	flushAt     = 64 << 10 // answers are sent at the latest when there are so many bytes
+	// strangerBuffer stands for both until a client has said who it is: anybody may have as
+	// many connections as there are for strangers.
+	strangerBuffer = 8 << 10
 )
 
 // conn is one connection. One goroutine works on it.
@@ -122,7 +125,7 @@ func (c *conn) work() bool {
 			_ = c.flush()
 			return false
 		}
-		if len(c.out) >= flushAt && !c.flush() {
+		if len(c.out) >= c.usual(flushAt) && !c.flush() {
 			return false
 		}
 	}
@@ -185,9 +188,9 @@ func (c *conn) setDeadline(partial bool) {
 // makeRoom moves what is not done to the front, or has the buffer grow.
 func (c *conn) makeRoom() bool {
 	held := c.to - c.from
-	size := len(c.buf)
-	if held > size/2 || size < usualBuffer {
-		size = min(2*size, c.parser.limits.command+usualBuffer)
+	size, usual := len(c.buf), c.usual(usualBuffer)
+	if held > size/2 || size < usual {
+		size = max(size, min(2*size, c.parser.limits.command+usual))
 	}
 	if size > usualBuffer && size != len(c.buf) {
 		if c.l.large.Add(int64(size)) > largeBudget {
@@ -211,6 +214,14 @@ func (c *conn) makeRoom() bool {
 	return true
 }
 
+// usual is a size that a buffer has as a matter of course, or the one for strangers.
+func (c *conn) usual(size int) int {
+	if c.who.is() {
+		return size
+	}
+	return strangerBuffer
+}
+
 func (c *conn) giveBack() {
 	c.l.large.Add(-c.borrowed)
 	c.borrowed = 0
@@ -222,8 +233,12 @@ func (c *conn) flush() bool {
 		return true
 	}
 	// Setting a deadline costs about as much as a beat, so one serves for a while.
-	if now := time.Now(); c.writeBy.Sub(now) < writeTime/2 {
-		c.writeBy = now.Add(writeTime)
+	most := writeTime
+	if !c.who.is() {
+		most = strangerTime
+	}
+	if now := time.Now(); c.writeBy.Sub(now) < most/2 {
+		c.writeBy = now.Add(most)
 		_ = c.net.SetWriteDeadline(c.writeBy) // else the write fails
 	}
 	size := int64(cap(c.out))
