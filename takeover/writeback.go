@@ -53,6 +53,13 @@ type WriteBack struct {
 	after  rollcall.EventID
 	looked time.Time // when presence was last looked at
 	marked time.Time // when days were last written
+	counts map[dayOfKind]int
+}
+
+// dayOfKind is a day, of a kind.
+type dayOfKind struct {
+	kind string
+	day  rollcall.Day
 }
 
 // NewWriteBack prepares a write-back, and asks nobody yet.
@@ -195,18 +202,34 @@ func (w *WriteBack) writeDays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	from, today := rollcall.DayOf(w.opts.Since, w.opts.Zone), rollcall.DayOf(now, w.opts.Zone)
-	if !w.marked.IsZero() {
-		from = max(from, rollcall.DayOf(w.marked, w.opts.Zone)-1) // late marks of yesterday
+	if w.counts == nil {
+		w.counts = make(map[dayOfKind]int)
 	}
+	from, today := rollcall.DayOf(w.opts.Since, w.opts.Zone), rollcall.DayOf(now, w.opts.Zone)
 	for _, kind := range kinds {
 		for day := from; day <= today; day++ {
-			if err := w.writeDay(ctx, kind.Kind, day); err != nil {
+			if err := w.writeDayIfNew(ctx, dayOfKind{kind.Kind, day}, day >= today-1); err != nil {
 				return err
 			}
 		}
 	}
 	w.marked = now
+	return nil
+}
+
+// writeDayIfNew writes a day if it may have marks that were not written yet. Marks of any day may
+// come late; then there are more or fewer of that day.
+func (w *WriteBack) writeDayIfNew(ctx context.Context, d dayOfKind, recent bool) error {
+	page, err := w.from.Active(ctx, rollcall.ActiveQuery{
+		Range: rollcall.DayRange{From: d.day, To: d.day}, Kind: d.kind, Page: rollcall.PageRequest{Limit: 1},
+	})
+	if err != nil || (!recent && w.counts[d] == page.Total) {
+		return err
+	}
+	if err := w.writeDay(ctx, d.kind, d.day); err != nil {
+		return err
+	}
+	w.counts[d] = page.Total
 	return nil
 }
 

@@ -101,6 +101,26 @@ func TestGoingBackFindsLastSeenTimes(t *testing.T) {
 	})
 }
 
+// TestALateMarkIsWrittenBackHoweverLate marks a day of last week behind the first look.
+func TestALateMarkIsWrittenBackHoweverLate(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
+		o := newOld(t, redistest.Options{})
+		at := time.Now().UTC()
+		w, err := takeover.NewWriteBack(o.source(), roll, takeover.WriteBackOptions{
+			Layout: takeover.LoginBitmaps, Since: at.AddDate(0, 0, -10), Zone: time.UTC, Now: func() time.Time { return at },
+		})
+		require.NoError(t, err)
+		late := at.AddDate(0, 0, -7)
+		for i, user := range []string{"alice", "bob"} {
+			_, _, err = roll.ImportMarks(t.Context(), rollcall.Mark{User: user, Day: rollcall.DayOf(late, time.UTC)})
+			require.NoError(t, err)
+			require.NoError(t, w.Look(t.Context()))
+			require.Equal(t, []string{"1"}, o.ask(fmt.Sprintf("GETBIT loginLog_%s_user_%s %d", late.Format("2006-01"), user, late.Day()-1)), "look %d", i)
+			at = at.Add(2 * time.Minute)
+		}
+	})
+}
+
 func TestGoingBackFindsLoginDays(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
 		o := newOld(t, redistest.Options{})
