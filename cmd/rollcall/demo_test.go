@@ -72,7 +72,8 @@ func TestADemoHasAPastAndGoesOn(t *testing.T) {
 	span := "from=" + now.AddDate(0, 0, -150).Format(time.DateOnly) + "&to=" + now.Format(time.DateOnly)
 	days := items("/attendance/series?" + span)
 	require.Len(t, days, 151)
-	require.NotContains(t, mustJSON(t, days), `"dau":0,`, "on every day somebody was there")
+	over := days[:len(days)-1] // today may have begun a minute ago
+	require.NotContains(t, mustJSON(t, over), `"dau":0,`, "on every day somebody was there")
 	require.NotEmpty(t, get("/attendance/retention?" + span)["cohorts"])
 
 	// It was never away, and what happened was told.
