@@ -284,13 +284,17 @@ func (m *Importer) compareDays(ctx context.Context, c *Comparison) error {
 // compareFriends compares each list, with its times if the old one has them.
 func (m *Importer) compareFriends(ctx context.Context, c *Comparison) error {
 	return m.src.walkKeys(ctx, m.names.friends.glob(nil), position{}, func(keys []string, _ position) error {
-		for _, key := range keys {
+		kinds, err := m.src.kinds(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for i, key := range keys {
 			values, ok := m.names.friends.match(key)
 			if !ok {
 				continue
 			}
 			before := m.summary.Refused
-			old, err := m.friendsOf(ctx, key, values["user"])
+			old, err := m.friendsOf(ctx, key, kinds[i], values["user"])
 			if err != nil {
 				return err
 			}

@@ -13,8 +13,12 @@ import (
 func (m *Importer) readFriends(ctx context.Context) error {
 	from := m.state.At
 	return m.src.walkKeys(ctx, m.names.friends.glob(nil), from, func(keys []string, at position) error {
-		for _, key := range keys {
-			if err := m.enterFriends(ctx, key); err != nil {
+		kinds, err := m.src.kinds(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for i, key := range keys {
+			if err := m.enterFriends(ctx, key, kinds[i]); err != nil {
 				return err
 			}
 		}
@@ -24,12 +28,12 @@ func (m *Importer) readFriends(ctx context.Context) error {
 }
 
 // enterFriends makes the list of a user what the old one is.
-func (m *Importer) enterFriends(ctx context.Context, key string) error {
+func (m *Importer) enterFriends(ctx context.Context, key, kind string) error {
 	values, ok := m.names.friends.match(key)
 	if !ok {
 		return nil
 	}
-	list, err := m.friendsOf(ctx, key, values["user"])
+	list, err := m.friendsOf(ctx, key, kind, values["user"])
 	if err != nil || list == nil {
 		return err
 	}
@@ -42,12 +46,9 @@ func (m *Importer) enterFriends(ctx context.Context, key string) error {
 	return err
 }
 
-// friendsOf reads an old list, by user; nil if it is none that can be entered.
-func (m *Importer) friendsOf(ctx context.Context, key, user string) ([]rollcall.Friend, error) {
-	kind, err := m.src.kind(ctx, key)
-	if err != nil {
-		return nil, err
-	}
+// friendsOf reads an old list, which is of that type, by user; nil if it is none that can be entered.
+func (m *Importer) friendsOf(ctx context.Context, key, kind, user string) ([]rollcall.Friend, error) {
+	var err error
 	var list []rollcall.Friend
 	add := func(f rollcall.Friend) error {
 		if f.User == user { // nobody is their own friend

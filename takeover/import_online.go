@@ -21,12 +21,7 @@ func (m *Importer) enterOnline(ctx context.Context, some []member) error {
 	if err != nil {
 		return err
 	}
-	users := make([]string, 0, len(byUser))
-	for user := range byUser {
-		users = append(users, user)
-	}
-	slices.Sort(users)
-	for part := range slices.Chunk(users, portion) {
+	for part := range slices.Chunk(byRank(slices.Collect(maps.Keys(byUser))), portion) {
 		here, err := m.to.Status(ctx, part...)
 		if err != nil {
 			return err
@@ -133,24 +128,33 @@ func (m *Importer) addOthers(ctx context.Context, entries map[string]member) err
 			users[user] = true
 		}
 	}
-	for user := range users {
-		err := m.walkSet(ctx, m.names.sets.ofUser(user), func(sessions []string) error {
-			var missing []string
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(users)), portion) {
+		keys := make([]string, len(part))
+		for i, user := range part {
+			keys[i] = m.names.sets.ofUser(user)
+		}
+		var missing []string
+		err := m.src.walkSets(ctx, keys, m.refuseSet(keys), func(i int, sessions []string) error {
 			for _, session := range sessions {
-				if name := user + ":" + session; entries[name].name == "" {
+				if name := part[i] + ":" + session; entries[name].name == "" {
 					missing = append(missing, name)
 				}
 			}
-			scores, there, err := m.src.scores(ctx, m.names.key, missing)
-			for i := range missing {
-				if err == nil && there[i] {
-					entries[missing[i]] = member{missing[i], scores[i]}
-				}
-			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return err
+		}
+		for some := range slices.Chunk(missing, portion) {
+			scores, there, err := m.src.scores(ctx, m.names.key, some)
+			if err != nil {
+				return err
+			}
+			for i := range some {
+				if there[i] {
+					entries[some[i]] = member{some[i], scores[i]}
+				}
+			}
 		}
 	}
 	return nil

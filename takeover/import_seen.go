@@ -36,16 +36,7 @@ func (m *Importer) enterSeen(ctx context.Context, some []member) error {
 // see enters last-seen times: of users of whom nothing is known with their own time, of
 // others by a beat, if it is not long ago.
 func (m *Importer) see(ctx context.Context, list []lastSeen) error {
-	slices.SortFunc(list, func(a, b lastSeen) int { return compareText(a.user, b.user) })
-	list = slices.CompactFunc(list, func(a, b lastSeen) bool { return a.user == b.user })
-	list = slices.DeleteFunc(list, func(l lastSeen) bool {
-		err := checkUser(l.user)
-		if err != nil {
-			m.refuse(l.user, err)
-		}
-		return err != nil
-	})
-	for some := range slices.Chunk(list, portion) {
+	for some := range slices.Chunk(m.latestByRank(list), portion) {
 		users := make([]string, len(some))
 		for i := range some {
 			users[i] = some[i].user
@@ -95,6 +86,29 @@ func (m *Importer) see(ctx context.Context, list []lastSeen) error {
 	return nil
 }
 
+// latestByRank returns the latest time of each user whose id Rollcall takes, in the order of
+// their rank.
+func (m *Importer) latestByRank(list []lastSeen) []lastSeen {
+	latest := make(map[string]lastSeen, len(list))
+	users := make([]string, 0, len(list))
+	for _, l := range list {
+		if err := checkUser(l.user); err != nil {
+			m.refuse(l.user, err)
+			continue
+		}
+		if known, ok := latest[l.user]; ok && !known.at.Before(l.at) {
+			continue
+		}
+		latest[l.user] = l
+		users = append(users, l.user)
+	}
+	out := make([]lastSeen, 0, len(users))
+	for _, user := range byRank(users) {
+		out = append(out, latest[user])
+	}
+	return out
+}
+
 // readMinutes reads the sets of the last minutes, newest first. A set without an expiry may
 // be hours old, and is passed over.
 func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
@@ -114,14 +128,22 @@ func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
 			m.summary.Dead += n
 			continue
 		}
+		var gathered []lastSeen
 		err = m.walkSet(ctx, key, func(users []string) error {
 			m.read(len(users))
-			list := make([]lastSeen, len(users))
-			for i, user := range users {
-				list[i] = lastSeen{user, at}
+			for _, user := range users {
+				gathered = append(gathered, lastSeen{user, at})
 			}
-			return m.see(ctx, list)
+			if len(gathered) < window {
+				return nil
+			}
+			err := m.see(ctx, gathered)
+			gathered = gathered[:0]
+			return err
 		})
+		if err == nil {
+			err = m.see(ctx, gathered)
+		}
 		if err != nil {
 			return err
 		}
@@ -146,6 +168,11 @@ func (m *Importer) sizeOfSet(ctx context.Context, key string) (int64, error) {
 		return 0, nil
 	}
 	return n, err
+}
+
+// refuseSet refuses those of some keys that are no sets.
+func (m *Importer) refuseSet(keys []string) func(int) {
+	return func(i int) { m.refuse(keys[i], errNoSet) }
 }
 
 var errNoSet = errors.New("it is no set")

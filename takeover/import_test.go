@@ -298,17 +298,20 @@ func (s *stopping) Import(ctx context.Context, d ...rollcall.UserSnapshot) error
 }
 
 func TestAnImportThatWasCutShortGoesOn(t *testing.T) {
+	const users = 100_000 // more than are entered together
 	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
 		o := newOld(t, redistest.Options{})
-		var line strings.Builder
-		line.WriteString("ZADD last.seen")
-		for i := range 5000 {
-			fmt.Fprintf(&line, " %d u%d", time.Now().Unix()-int64(i), i)
+		for from := 0; from < users; from += 5000 {
+			var line strings.Builder
+			line.WriteString("ZADD last.seen")
+			for i := from; i < from+5000; i++ {
+				fmt.Fprintf(&line, " %d u%d", time.Now().Unix()-int64(i%80_000), i)
+			}
+			o.do(line.String())
 		}
-		o.do(line.String())
 		opts := takeover.Options{Layout: takeover.LastSeenZset, State: filepath.Join(t.TempDir(), "state")}
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := importer(t, o, &stopping{roll, 3, cancel}, opts).Run(ctx)
+		_, err := importer(t, o, &stopping{roll, 80, cancel}, opts).Run(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = os.Stat(opts.State)
 		require.NoError(t, err, "it left its state")
@@ -316,12 +319,45 @@ func TestAnImportThatWasCutShortGoesOn(t *testing.T) {
 		m := importer(t, o, roll, opts)
 		s, err := m.Run(t.Context())
 		require.NoError(t, err)
-		require.Less(t, s.Read, int64(5000), "it went on behind what was through")
-		require.Greater(t, s.Read, int64(2000))
+		require.Less(t, s.Read, int64(users/2), "it went on behind what was through")
+		require.Greater(t, s.Read, int64(20_000))
+		require.Positive(t, s.Already, "of the part at hand some had been entered")
 		clean(t, m)
 		_, err = os.Stat(opts.State)
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
+}
+
+// TestTheRateCountsWhatIsReadAndNotTheQuestions reads many small sets: each counted for a whole
+// portion once, and a thousand of them took 50 s.
+func TestTheRateCountsWhatIsReadAndNotTheQuestions(t *testing.T) {
+	o := newOld(t, redistest.Options{})
+	var lines []string
+	for i := range 1000 {
+		lines = append(lines, fmt.Sprintf("ZADD online:user %d u%d:a", time.Now().Unix()-60, i), fmt.Sprintf("SADD online:user:u%d a", i),
+			fmt.Sprintf("SADD user:u%d:friends f1 f2", i))
+	}
+	o.do(lines...)
+	source, err := takeover.NewSource(o.client, takeover.SourceOptions{})
+	require.NoError(t, err)
+	engine, err := local.Open("", local.Options{InMemory: true})
+	require.NoError(t, err)
+	roll, err := rollcall.New(engine, rollcall.Options{Secret: []byte("the secret of the tests of takeover")})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, roll.Close())
+		require.NoError(t, engine.Close())
+	})
+	m, err := takeover.NewImporter(source, roll, takeover.Options{
+		Layout: takeover.OnlineZset, Names: takeover.Names{Friends: "user:{user}:friends"}, Now: time.Now,
+	})
+	require.NoError(t, err)
+	began := time.Now()
+	s, err := m.Run(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, s.Entered)
+	require.EqualValues(t, 1000, s.Friends)
+	require.Less(t, time.Since(began), 30*time.Second)
 }
 
 func TestAnImportDoesNotWaitForARedisThatDoesNotAnswer(t *testing.T) {

@@ -101,6 +101,20 @@ func (s *Source) ask(ctx context.Context, anyType bool, cmds []rueidis.Completed
 	return out, nil
 }
 
+// scan asks one command of the SCAN family about a key: the entries that it tells count for
+// the rate, and not those that it might have told.
+func (s *Source) scan(ctx context.Context, c rueidis.Completed) (rueidis.ScanEntry, error) {
+	m, err := s.do(ctx, 1, c)
+	if err != nil {
+		return rueidis.ScanEntry{}, err
+	}
+	entry, err := m.AsScanEntry()
+	if err != nil {
+		return entry, s.readError(err)
+	}
+	return entry, s.wait(ctx, len(entry.Elements)-1)
+}
+
 // wait keeps to the rate. It waits until ctx ends, also where that comes before the turn:
 // who set an end wants to hear of it, and not of the rate.
 func (s *Source) wait(ctx context.Context, n int) error {

@@ -70,19 +70,15 @@ func (s *Source) walkKeys(ctx context.Context, match string, from position, visi
 }
 
 // walkZset shows visit the members of a sorted set, a portion at a time, with the
-// cursor behind it. One that changes meanwhile may come twice.
+// cursor behind it, 0 at the end. One that changes meanwhile may come twice.
 func (s *Source) walkZset(ctx context.Context, key string, from uint64, visit func([]member, uint64) error) error {
 	for cursor := from; ; {
-		m, err := s.do(ctx, portion, s.client.B().Zscan().Key(key).Cursor(cursor).Count(portion).Build())
+		entry, err := s.scan(ctx, s.client.B().Zscan().Key(key).Cursor(cursor).Count(portion).Build())
 		if wrongType(err) {
 			return fmt.Errorf("%s is no sorted set: is --key right? %w", quoted(visible(key)), err)
 		}
 		if err != nil {
 			return err
-		}
-		entry, err := m.AsScanEntry()
-		if err != nil {
-			return s.readError(err)
 		}
 		members, err := pairs(entry.Elements)
 		if err != nil {
@@ -97,20 +93,71 @@ func (s *Source) walkZset(ctx context.Context, key string, from uint64, visit fu
 
 // walkSet shows visit the members of a set, a portion at a time.
 func (s *Source) walkSet(ctx context.Context, key string, visit func([]string) error) error {
-	for cursor := uint64(0); ; {
-		m, err := s.do(ctx, portion, s.client.B().Sscan().Key(key).Cursor(cursor).Count(portion).Build())
+	return s.walkSetFrom(ctx, key, 0, visit)
+}
+
+func (s *Source) walkSetFrom(ctx context.Context, key string, from uint64, visit func([]string) error) error {
+	for cursor := from; ; {
+		entry, err := s.scan(ctx, s.client.B().Sscan().Key(key).Cursor(cursor).Count(portion).Build())
 		if err != nil {
 			return err
-		}
-		entry, err := m.AsScanEntry()
-		if err != nil {
-			return s.readError(err)
 		}
 		cursor = entry.Cursor
 		if err := visit(entry.Elements); err != nil || cursor == 0 {
 			return err
 		}
 	}
+}
+
+// walkSets shows visit the members of sets, each by its place among the keys: those of the
+// small ones, which most are, with one question to all. other is told of a key of another type.
+func (s *Source) walkSets(ctx context.Context, keys []string, other func(int), visit func(int, []string) error) error {
+	entries, err := s.firstOfSets(ctx, keys, other)
+	if err != nil {
+		return err
+	}
+	for i, entry := range entries {
+		if err := s.wait(ctx, len(entry.Elements)-1); err != nil {
+			return err
+		}
+		if err := visit(i, entry.Elements); err != nil {
+			return err
+		}
+		if entry.Cursor == 0 {
+			continue
+		}
+		rest := func(some []string) error { return visit(i, some) }
+		if err := s.walkSetFrom(ctx, keys[i], entry.Cursor, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstOfSets asks for a portion of each set.
+func (s *Source) firstOfSets(ctx context.Context, keys []string, other func(int)) ([]rueidis.ScanEntry, error) {
+	cmds := make([]rueidis.Completed, len(keys))
+	for i, key := range keys {
+		cmds[i] = s.client.B().Sscan().Key(key).Cursor(0).Count(portion).Build()
+	}
+	if err := s.wait(ctx, len(keys)); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	out := make([]rueidis.ScanEntry, len(keys))
+	for i, r := range s.client.DoMulti(ctx, cmds...) {
+		entry, err := r.AsScanEntry()
+		switch {
+		case err == nil:
+			out[i] = entry
+		case wrongType(err):
+			other(i)
+		default:
+			return nil, s.readError(err)
+		}
+	}
+	return out, nil
 }
 
 // newer shows visit the members whose score lies between least and most, a portion at a time.
@@ -247,6 +294,25 @@ func (s *Source) kind(ctx context.Context, key string) (string, error) {
 	}
 	text, err := m.ToString()
 	return text, s.readError(err)
+}
+
+// kinds asks for the types of keys.
+func (s *Source) kinds(ctx context.Context, keys []string) ([]string, error) {
+	cmds := make([]rueidis.Completed, len(keys))
+	for i, key := range keys {
+		cmds[i] = s.client.B().Type().Key(key).Build()
+	}
+	answers, err := s.all(ctx, cmds...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(keys))
+	for i := range answers {
+		if out[i], err = answers[i].ToString(); err != nil {
+			return nil, s.readError(err)
+		}
+	}
+	return out, nil
 }
 
 // infoField finds a field in an answer of INFO.

@@ -96,9 +96,13 @@ func (w *WriteBack) writeUsers(ctx context.Context, users map[string]bool) error
 		if err != nil {
 			return err
 		}
+		old, err := w.entriesOf(ctx, some)
+		if err != nil {
+			return err
+		}
 		var cmds []rueidis.Completed
-		for _, user := range some {
-			changes, err := w.changesOf(ctx, user, live[user])
+		for i, user := range some {
+			changes, err := w.changesOf(user, old[i], live[user])
 			if err != nil {
 				return err
 			}
@@ -132,22 +136,30 @@ func (w *WriteBack) scoreOf(s rollcall.Session) float64 {
 	return w.opts.Unit.score(s.LoginAt)
 }
 
-// changesOf returns what makes the entries of a user what they should be.
-func (w *WriteBack) changesOf(ctx context.Context, user string, live map[string]rollcall.Session) ([]rueidis.Completed, error) {
-	// What is there: the user's set, or the one entry.
-	old := map[string]bool{user: w.opts.Sets == ""}
-	if w.opts.Sets != "" {
-		delete(old, user)
-		err := w.src.walkSet(ctx, w.names.sets.ofUser(user), func(sessions []string) error {
-			for _, session := range sessions {
-				old[user+":"+session] = true
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+// entriesOf returns which entries there may be of each of some users: those of their sets, or
+// the one.
+func (w *WriteBack) entriesOf(ctx context.Context, users []string) ([]map[string]bool, error) {
+	out, keys := make([]map[string]bool, len(users)), make([]string, len(users))
+	for i, user := range users {
+		if out[i] = make(map[string]bool, 1); w.opts.Sets == "" {
+			out[i][user] = true
 		}
+		keys[i] = w.names.sets.ofUser(user)
 	}
+	if w.opts.Sets == "" {
+		return out, nil
+	}
+	return out, w.src.walkSets(ctx, keys, func(int) {}, func(i int, sessions []string) error {
+		for _, session := range sessions {
+			out[i][users[i]+":"+session] = true
+		}
+		return nil
+	})
+}
+
+// changesOf returns what makes the entries of a user, of which old may be there, what they
+// should be.
+func (w *WriteBack) changesOf(user string, old map[string]bool, live map[string]rollcall.Session) ([]rueidis.Completed, error) {
 	build := w.src.client.B
 	var cmds []rueidis.Completed
 	for _, name := range slices.Sorted(maps.Keys(live)) {
