@@ -259,6 +259,14 @@ func (m *Importer) compareDays(ctx context.Context, c *Comparison) error {
 		if err != nil {
 			return err
 		}
+		here := make([]rollcall.Attended, len(months))
+		err = each(ctx, len(months), func(ctx context.Context, i int) (err error) {
+			here[i], err = m.to.Attended(ctx, months[i].user, months[i].kind, months[i].month.Range())
+			return err
+		})
+		if err != nil {
+			return err
+		}
 		for i, month := range months {
 			if !texts[i].there {
 				continue
@@ -269,12 +277,8 @@ func (m *Importer) compareDays(ctx context.Context, c *Comparison) error {
 				continue
 			}
 			c.Compared++
-			here, err := m.to.Attended(ctx, month.user, month.kind, month.month.Range())
-			if err != nil {
-				return err
-			}
-			if !slices.Equal(days, here.Days) {
-				c.differ(month.key, fmt.Sprint(days), fmt.Sprint(here.Days), "other days")
+			if !slices.Equal(days, here[i].Days) {
+				c.differ(month.key, fmt.Sprint(days), fmt.Sprint(here[i].Days), "other days")
 			}
 		}
 		return nil

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -235,6 +237,33 @@ func byRank(users []string) []string {
 	return slices.SortedFunc(maps.Keys(ranks), func(a, b string) int {
 		return cmp.Or(cmp.Compare(ranks[a], ranks[b]), compareText(a, b))
 	})
+}
+
+// sideBySide bounds how many commands to the new side are under way at once.
+const sideBySide = 16
+
+// each runs work for each of n things, some side by side, and returns an error of one of them.
+// An engine that waits for a disk or a network makes them wait together.
+func each(ctx context.Context, n int, work func(context.Context, int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, sideBySide) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := work(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // enterAll enters snapshots of users of whom nothing should be known, and hands the users who

@@ -17,33 +17,55 @@ func (m *Importer) readFriends(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var lists []friendList
 		for i, key := range keys {
-			if err := m.enterFriends(ctx, key, kinds[i]); err != nil {
+			values, ok := m.names.friends.match(key)
+			if !ok {
+				continue
+			}
+			list, err := m.friendsOf(ctx, key, kinds[i], values["user"])
+			if err != nil {
 				return err
 			}
+			if list != nil {
+				lists = append(lists, friendList{key, values["user"], list})
+			}
+		}
+		if err := m.enterFriends(ctx, lists); err != nil {
+			return err
 		}
 		m.read(len(keys))
 		return m.state.save(at, m.high)
 	})
 }
 
-// enterFriends makes the list of a user what the old one is.
-func (m *Importer) enterFriends(ctx context.Context, key, kind string) error {
-	values, ok := m.names.friends.match(key)
-	if !ok {
-		return nil
-	}
-	list, err := m.friendsOf(ctx, key, kind, values["user"])
-	if err != nil || list == nil {
+// friendList is the list of friends of a user in the old system.
+type friendList struct {
+	key, user string
+	friends   []rollcall.Friend
+}
+
+// enterFriends makes the lists of users what the old ones are.
+func (m *Importer) enterFriends(ctx context.Context, lists []friendList) error {
+	refused := make([]error, len(lists))
+	err := each(ctx, len(lists), func(ctx context.Context, i int) error {
+		err := m.to.ReplaceFriends(ctx, lists[i].user, lists[i].friends)
+		if rollcall.CodeOf(err) == rollcall.CodeInvalidArgument {
+			refused[i], err = err, nil
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	err = m.to.ReplaceFriends(ctx, values["user"], list)
-	if rollcall.CodeOf(err) == rollcall.CodeInvalidArgument {
-		m.refuse(key, err)
-		return nil
+	for i, l := range lists {
+		if refused[i] != nil {
+			m.refuse(l.key, refused[i])
+		} else {
+			m.summary.Friends++
+		}
 	}
-	m.summary.Friends++
-	return err
+	return nil
 }
 
 // friendsOf reads an old list, which is of that type, by user; nil if it is none that can be entered.
