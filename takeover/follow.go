@@ -76,18 +76,26 @@ func (m *Importer) Look(ctx context.Context, thorough bool) error {
 
 // lookAtNewer reads the members with scores from the last high-water mark on, in either unit.
 func (m *Importer) lookAtNewer(ctx context.Context, enter func(context.Context, []member) error) error {
-	from := m.high - float64(overlap.Milliseconds())
+	from, latest := m.high-float64(overlap.Milliseconds()), m.high
+	m.looked = m.opts.Now()
 	visit := func(some []member) error {
 		m.read(len(some))
+		for _, z := range some {
+			if at, ok := m.opts.Unit.instant(z.score); ok && !at.After(m.looked) {
+				latest = max(latest, float64(at.UnixMilli()))
+			}
+		}
 		return enter(ctx, some)
 	}
+	var err error
 	if m.opts.Unit != UnitMilliseconds {
-		if err := m.src.newer(ctx, m.names.key, max(0, from/1000), firstMilliseconds-1, visit); err != nil {
-			return err
-		}
+		err = m.src.newer(ctx, m.names.key, max(0, from/1000), firstMilliseconds-1, visit)
 	}
-	if m.opts.Unit == UnitSeconds {
-		return nil
+	if m.opts.Unit != UnitSeconds && err == nil {
+		err = m.src.newer(ctx, m.names.key, max(firstMilliseconds, from), 1e15, visit)
 	}
-	return m.src.newer(ctx, m.names.key, max(firstMilliseconds, from), 1e15, visit)
+	if err == nil {
+		m.high = latest
+	}
+	return err
 }

@@ -107,7 +107,8 @@ type Importer struct {
 	summary  Summary
 	total    int64
 	shadowAt position // of the bitmaps that Shadow asks for
-	high     float64  // latest score read that is not ahead, as milliseconds
+	high     float64  // what has a later score, as milliseconds, is for the next look
+	looked   time.Time
 }
 
 // NewImporter prepares an import, and asks nobody yet. Over HTTP it takes login days and
@@ -142,7 +143,9 @@ func (m *Importer) Run(ctx context.Context) (Summary, error) {
 			m.state.forget()
 		}
 	}
-	m.high = m.state.High
+	if m.high = m.state.High; m.high == 0 {
+		m.high = float64(m.opts.Now().UnixMilli())
+	}
 	if m.state.Stage == stageMain {
 		switch m.opts.Layout {
 		case OnlineZset:
@@ -188,15 +191,15 @@ func (m *Importer) read(n int) {
 // is no time.
 func (m *Importer) instant(score float64) (time.Time, bool) {
 	at, ok := m.opts.Unit.instant(score)
-	now := m.opts.Now()
-	if at.After(now) {
+	if now := m.opts.Now(); at.After(now) {
 		return now.Truncate(time.Millisecond), ok
-	}
-	if ok {
-		m.high = max(m.high, float64(at.UnixMilli()))
 	}
 	return at, ok
 }
+
+// lookWhileReading is how often there is a look while a set is read, which may take long: the
+// later time of a user who was entered already can be entered for a minute only.
+const lookWhileReading = fresh / 4
 
 // readZset reads a sorted set to its end, from where the state says.
 func (m *Importer) readZset(ctx context.Context, enter func(context.Context, []member) error) error {
@@ -206,6 +209,7 @@ func (m *Importer) readZset(ctx context.Context, enter func(context.Context, []m
 	}
 	m.total = total
 	var gathered []member
+	m.looked = m.opts.Now()
 	return m.src.walkZset(ctx, m.names.key, m.state.At.Cursor, func(some []member, cursor uint64) error {
 		m.read(len(some))
 		if gathered = append(gathered, some...); len(gathered) < window && cursor != 0 {
@@ -215,6 +219,11 @@ func (m *Importer) readZset(ctx context.Context, enter func(context.Context, []m
 			return err
 		}
 		gathered = gathered[:0]
+		if m.opts.Now().Sub(m.looked) >= lookWhileReading {
+			if err := m.lookAtNewer(ctx, enter); err != nil {
+				return err
+			}
+		}
 		return m.state.save(position{Cursor: cursor}, m.high)
 	})
 }

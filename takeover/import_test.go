@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -325,6 +326,54 @@ func TestAnImportThatWasCutShortGoesOn(t *testing.T) {
 		clean(t, m)
 		_, err = os.Stat(opts.State)
 		require.ErrorIs(t, err, os.ErrNotExist)
+	})
+}
+
+// changing is a target beside which the old system goes on when it is first called.
+type changing struct {
+	*rollcall.Roll
+	once   sync.Once
+	change func(user string)
+}
+
+func (c *changing) Import(ctx context.Context, d ...rollcall.UserSnapshot) error {
+	c.once.Do(func() { c.change(d[0].User) })
+	return c.Roll.Import(ctx, d...)
+}
+
+// TestWhatChangesWhileAllIsReadIsNotLeftOut: a set that takes longer to read than looks overlap
+// changes behind the reader, and ahead of it.
+func TestWhatChangesWhileAllIsReadIsNotLeftOut(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
+		o := newOld(t, redistest.Options{})
+		clock := time.Now().Add(-5 * time.Minute)
+		for from := 0; from < 100_000; from += 5000 {
+			var line strings.Builder
+			line.WriteString("ZADD last.seen")
+			for i := from; i < from+5000; i++ {
+				fmt.Fprintf(&line, " %d u%d", clock.Unix()-3600-int64(i%1000), i)
+			}
+			o.do(line.String())
+		}
+		to := &changing{Roll: roll, change: func(user string) {
+			line := fmt.Sprintf("ZADD last.seen %d %s", clock.Unix()+1, user)
+			clock = clock.Add(50 * time.Second)
+			for i := range 500 { // of which the reader meets some
+				line += fmt.Sprintf(" %d late-%d", clock.Unix()-1, i)
+			}
+			o.do(line)
+		}}
+		m := importer(t, o, to, takeover.Options{Layout: takeover.LastSeenZset, Now: func() time.Time { return clock }})
+		_, err := m.Run(t.Context())
+		require.NoError(t, err)
+		clock = time.Now()
+		require.NoError(t, m.Look(t.Context(), false))
+		c, err := m.Compare(t.Context())
+		require.NoError(t, err)
+		for _, d := range c.First { // the beat was entered as of the real time
+			require.Equal(t, "seen later here", d.Reason, "%+v", d)
+		}
+		require.LessOrEqual(t, c.Differences, int64(1))
 	})
 }
 
