@@ -304,7 +304,13 @@ type Transfer interface {
 	// there may be no snapshot or two. Bans that have ended and ended sessions
 	// past EndedKeep are left out. An error of visit ends the export and is
 	// returned as it is.
-	Export(ctx context.Context, now time.Time, visit func(UserSnapshot) error) error
+	//
+	// The export comes in parts, 1 to 65,536 of them: always as many, each with the same
+	// users. It begins with the one of the number first, from 0 on. After each it calls
+	// done, unless that is nil, with the number of the next and with how many there are;
+	// an error of done is as one of visit. So an export that was cut short goes on with
+	// the part at hand. first past the last part exports nothing.
+	Export(ctx context.Context, now time.Time, first int, visit func(UserSnapshot) error, done func(next, parts int) error) error
 
 	// Import enters snapshots, at most MaxSnapshots, each atomically, and appends
 	// no event. (The distributed engine enters one with very many entries in

@@ -14,8 +14,14 @@ const importSlack = 2 * time.Second
 // [Transfer]. Days that have left for the archive are in it too. An error of visit
 // ends it and is returned as it is.
 func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error {
+	return r.ExportParts(ctx, 0, visit, nil)
+}
+
+// ExportParts is Export from a part on, from 0; done, if not nil, is told after each part
+// which is the next, and how many there are.
+func (r *Roll) ExportParts(ctx context.Context, first int, visit func(UserSnapshot) error, done func(next, parts int) error) error {
 	return r.do(ctx, "export", func() error {
-		return r.engine.Export(ctx, r.clock.Now(), func(d UserSnapshot) error {
+		return r.engine.Export(ctx, r.clock.Now(), first, func(d UserSnapshot) error {
 			if d.Archived {
 				if err := r.addArchived(ctx, &d); err != nil {
 					return err
@@ -25,7 +31,7 @@ func (r *Roll) Export(ctx context.Context, visit func(UserSnapshot) error) error
 				return nil
 			}
 			return visit(d)
-		})
+		}, done)
 	})
 }
 

@@ -253,14 +253,14 @@ func eraseCutShortThenNew(h *harness) {
 func eraseCutShortThenExport(h *harness) {
 	h.tick()
 	h.cutShort(func(user string, mine []rollcall.LoggedIn, done bool) {
-		err := h.engine.Export(h.ctx, h.now(), func(d rollcall.UserSnapshot) error {
+		err := h.engine.Export(h.ctx, h.now(), 0, func(d rollcall.UserSnapshot) error {
 			if d.User == user {
 				h.False(done)
 				h.Len(d.Sessions, len(mine))
 				h.Len(d.Friends, 2)
 			}
 			return nil
-		})
+		}, nil)
 		h.NoError(err)
 	})
 }

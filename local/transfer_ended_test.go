@@ -17,7 +17,7 @@ func TestAnExportReadsEndedSessionsOnceHoweverManyEndMeanwhile(t *testing.T) {
 	in := r.login(leaving)
 
 	first, seen := true, make(map[string]rollcall.UserSnapshot)
-	r.NoError(r.eng.Export(r.ctx, r.clock.Now(), func(d rollcall.UserSnapshot) error {
+	r.NoError(r.eng.Export(r.ctx, r.clock.Now(), 0, func(d rollcall.UserSnapshot) error {
 		seen[d.User] = d
 		if !first {
 			return nil
@@ -26,7 +26,7 @@ func TestAnExportReadsEndedSessionsOnceHoweverManyEndMeanwhile(t *testing.T) {
 		r.NoError(r.roll.Erase(r.ctx, erased))
 		r.logout(in)
 		return r.eng.store.put(newKey(tabEnded, 3).u8(7).u8(0), []byte("none"))
-	}))
+	}, nil))
 	r.Len(seen[leaving].Ended, 1)
 	r.Equal(in.Session.ID, seen[leaving].Ended[0].ID)
 	r.NotContains(seen, erased)

@@ -24,7 +24,7 @@ const (
 
 // Export implements [rollcall.Transfer]. Users come by partition, and in it by number. Then come
 // users without a number, of whom only bans and ended sessions are left.
-func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.UserSnapshot) error) error {
+func (e *Engine) Export(ctx context.Context, at time.Time, first int, visit func(rollcall.UserSnapshot) error, done func(next, parts int) error) error {
 	now, err := e.enter(at)
 	if err != nil {
 		return err
@@ -36,11 +36,15 @@ func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.U
 			return err
 		}
 	}
-	for _, p := range e.parts {
+	for i := first; i < len(e.parts); i++ {
+		p := e.parts[i]
 		x := &exportRun{p: p, now: now, visited: roaring.New(), visitedUsers: make(map[string]bool), notes: &endedNotes{over: true}}
 		p.sessions.startNotes(x.notes)
 		err := x.run(ctx, visit)
 		p.sessions.stopNotes(x.notes)
+		if err == nil && done != nil {
+			err = done(i+1, len(e.parts))
+		}
 		if err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func TestMovingAmidLife(t *testing.T) {
 		moved += len(some)
 		some = some[:0]
 	}
-	require.NoError(t, from.engine.Export(t.Context(), now, func(d rollcall.UserSnapshot) error {
+	require.NoError(t, from.engine.Export(t.Context(), now, 0, func(d rollcall.UserSnapshot) error {
 		if d.User[0] != 'u' || d.User[len(d.User)-1] == 'x' {
 			return nil
 		}
@@ -149,7 +149,7 @@ func TestMovingAmidLife(t *testing.T) {
 			flush()
 		}
 		return nil
-	}))
+	}, nil))
 	flush()
 	done.Store(true)
 	wg.Wait()

@@ -30,6 +30,7 @@ type Engine struct {
 	states        []string // keys of their states
 	server        [8]byte  // names this server, for leases and requests
 	holder        string   // the same as text
+	tracesAtOnce  int      // how many an export gathers
 	store         uint32   // tells event ids of this data from those of others
 	life          heartbeat
 	flow          *flow
@@ -83,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, maxCandidates: maxCandidates, timelineBound: maxTimelineLook, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1), news: news{asking: make(chan struct{}, 1)}, audit: auditTrail{turn: make(chan struct{}, 1)}}
+	e := &Engine{opts: o, maxCandidates: maxCandidates, tracesAtOnce: maxTraces, timelineBound: maxTimelineLook, life: newHeartbeat(o.Partitions), flow: newFlow(), workSlot: make(chan struct{}, 1), news: news{asking: make(chan struct{}, 1)}, audit: auditTrail{turn: make(chan struct{}, 1)}}
 	e.attendanceFigures.Days = engineDays{e}
 	if e.scripts, err = loadScripts(); err != nil {
 		return nil, err

@@ -26,21 +26,29 @@ const (
 	scanStep     = 1000   // keys one SCAN looks at
 )
 
-// Export implements [rollcall.Transfer]. It gathers the users from the names of all keys
-// first. Then they come by partition, then id.
-func (e *Engine) Export(ctx context.Context, at time.Time, visit func(rollcall.UserSnapshot) error) error {
+// Export implements [rollcall.Transfer]. It gathers the users of some partitions from the names
+// of all keys first, then those of the next. They come by partition, then id.
+func (e *Engine) Export(ctx context.Context, at time.Time, first int, visit func(rollcall.UserSnapshot) error, done func(next, parts int) error) error {
 	// An erasure has no note in an export: half of a user would stay there for good.
 	if err := e.finishAllErasures(ctx, at.UnixMilli()); err != nil {
 		return err
 	}
-	found, err := e.scanKeys(ctx)
-	if err != nil {
-		return err
-	}
-	for p := range e.keyPrefixes {
-		x := &partExport{e: e, at: at, part: p, exported: make(map[string]bool)}
-		if err := x.run(ctx, found[p], visit); err != nil {
+	for p := first; p < len(e.keyPrefixes); {
+		found, err := e.scanKeys(ctx, p)
+		if err != nil {
 			return err
+		}
+		for i := range found {
+			x := &partExport{e: e, at: at, part: p, exported: make(map[string]bool)}
+			if err := x.run(ctx, found[i], visit); err != nil {
+				return err
+			}
+			found[i] = keyTraces{}
+			if p++; done != nil {
+				if err := done(p, len(e.keyPrefixes)); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -63,11 +71,16 @@ type keyTraces struct {
 	ended []string
 }
 
-// scanKeys reads the names of all keys.
-func (e *Engine) scanKeys(ctx context.Context) ([]keyTraces, error) {
-	out := make([]keyTraces, len(e.keyPrefixes))
-	for p := range out {
-		out[p].users = make(map[string]struct{})
+// maxTraces bounds the traces that a walk over the names of keys gathers.
+const maxTraces = 1_000_000
+
+// scanKeys reads the names of all keys, and returns what they tell of some partitions from first
+// on. Where that is too much, it lets the upper half of these partitions go, for another walk.
+// One partition is all at the least.
+func (e *Engine) scanKeys(ctx context.Context, first int) ([]keyTraces, error) {
+	out, gathered := make([]keyTraces, len(e.keyPrefixes)-first), 0
+	for i := range out {
+		out[i].users = make(map[string]struct{})
 	}
 	for _, node := range e.client.Nodes() {
 		for cursor := uint64(0); ; {
@@ -76,7 +89,17 @@ func (e *Engine) scanKeys(ctx context.Context) ([]keyTraces, error) {
 				return nil, errorOf(err)
 			}
 			for _, k := range entry.Elements {
-				e.noteKey(k, out)
+				if e.noteKey(k, first, out) {
+					gathered++
+				}
+			}
+			for gathered > e.tracesAtOnce && len(out) > 1 {
+				half := (len(out) + 1) / 2
+				for _, x := range out[half:] {
+					gathered -= len(x.users) + len(x.ended)
+				}
+				clear(out[half:])
+				out = out[:half]
 			}
 			if cursor = entry.Cursor; cursor == 0 {
 				break
@@ -86,20 +109,27 @@ func (e *Engine) scanKeys(ctx context.Context) ([]keyTraces, error) {
 	return out, nil
 }
 
-// noteKey notes the user or the ended session that the name of a key tells.
-func (e *Engine) noteKey(k string, into []keyTraces) {
+// noteKey notes the user or the ended session that the name of a key tells, if it is of one of
+// the partitions from first on that into has. It reports whether that is new.
+func (e *Engine) noteKey(k string, first int, into []keyTraces) bool {
 	rest, ok := strings.CutPrefix(k, e.opts.Prefix+":{")
 	number, name, ok2 := strings.Cut(rest, "}:")
 	p, err := strconv.Atoi(number)
-	if !ok || !ok2 || err != nil || p < 0 || p >= len(into) {
-		return
+	if !ok || !ok2 || err != nil || p < first || p-first >= len(into) {
+		return false
 	}
+	part := &into[p-first]
 	kind, id, _ := strings.Cut(name, ":")
 	switch kind {
 	case "user", "f", "u", "e":
-		into[p].users[id] = struct{}{}
+		_, known := part.users[id]
+		part.users[id] = struct{}{}
+		return !known
 	case "end":
-		into[p].ended = append(into[p].ended, id)
+		part.ended = append(part.ended, id)
+		return true
+	default:
+		return false
 	}
 }
 

@@ -29,10 +29,10 @@ func largeSnapshot(at time.Time) rollcall.UserSnapshot {
 // export returns all snapshots.
 func export(t *testing.T, e *Engine, at time.Time) (out []rollcall.UserSnapshot) {
 	t.Helper()
-	require.NoError(t, e.Export(t.Context(), at, func(d rollcall.UserSnapshot) error {
+	require.NoError(t, e.Export(t.Context(), at, 0, func(d rollcall.UserSnapshot) error {
 		out = append(out, d)
 		return nil
-	}))
+	}, nil))
 	return out
 }
 

@@ -2,6 +2,7 @@ package takeover
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -19,22 +20,43 @@ const (
 func (m *Importer) Follow(ctx context.Context, each func(Summary)) error {
 	tick := time.NewTicker(m.opts.Every)
 	defer tick.Stop()
+	var bears patience
 	for i := 1; ; i++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		if err := m.Look(ctx, i%sweepEvery == 0); err != nil {
-			if over(ctx, err) {
-				return nil // it was told to end
-			}
+		err := m.Look(ctx, i%sweepEvery == 0)
+		if over(ctx, err) && err != nil {
+			return nil // it was told to end
+		}
+		if err := bears.with(err); err != nil {
 			return err
 		}
-		if each != nil {
+		if each != nil && err == nil {
 			each(m.summary)
 		}
 	}
+}
+
+// mostFailures bounds the looks in a row that may fail.
+const mostFailures = 20
+
+// patience is with looks that fail: a hand-built system may block its Redis for seconds, and
+// one that restarts comes back. What a look left out, the next one finds.
+type patience struct{ failed int }
+
+// with returns err once too many looks in a row have failed.
+func (p *patience) with(err error) error {
+	if err == nil {
+		p.failed = 0
+		return nil
+	}
+	if p.failed++; p.failed >= mostFailures {
+		return fmt.Errorf("%d looks in a row failed: %w", p.failed, err)
+	}
+	return nil
 }
 
 // Look enters what has changed since the last look: of sorted sets what has a later score,

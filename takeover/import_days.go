@@ -1,9 +1,12 @@
 package takeover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -14,21 +17,42 @@ type oldMonth struct {
 	key        string
 	user, kind string
 	month      rollcall.Month
+	bits       uint32 // its days, once they are read
+	rank       uint64 // of the user, once it is needed
 }
 
-// readBitmaps reads the bitmaps, all or those of one month.
+// readBitmaps reads the bitmaps, all or those of one month. They are entered by the rank of their
+// users: a set of a day and a partition is then merged once with many marks.
 func (m *Importer) readBitmaps(ctx context.Context, month map[string]string) error {
 	from := m.state.At
 	if month != nil {
 		from = position{}
 	}
-	return m.src.walkKeys(ctx, m.names.family.glob(month), from, func(keys []string, at position) error {
-		m.read(len(keys))
-		if err := m.enterBitmaps(ctx, keys); err != nil || month != nil {
+	var gathered []oldMonth
+	enter := func(at position) error {
+		if err := m.enterMonths(ctx, gathered); err != nil || month != nil {
 			return err
 		}
+		gathered = gathered[:0]
 		return m.state.save(at, m.high)
+	}
+	last := from
+	err := m.src.walkKeys(ctx, m.names.family.glob(month), from, func(keys []string, at position) error {
+		m.read(len(keys))
+		some, err := m.readMonths(ctx, keys)
+		if err != nil {
+			return err
+		}
+		last, gathered = at, append(gathered, some...)
+		if len(gathered) < 2*window {
+			return nil
+		}
+		return enter(at)
 	})
+	if err != nil {
+		return err
+	}
+	return enter(last)
 }
 
 // monthsOf reads what the names of keys say. What has no name of a month is passed over.
@@ -50,7 +74,7 @@ func (m *Importer) monthsOf(keys []string) []oldMonth {
 			m.refuse(key, err)
 			continue
 		}
-		out = append(out, oldMonth{key, user, kind, rollcall.MonthOf(rollcall.DateOf(first.Year(), first.Month(), 1))})
+		out = append(out, oldMonth{key: key, user: user, kind: kind, month: rollcall.MonthOf(rollcall.DateOf(first.Year(), first.Month(), 1))})
 	}
 	return out
 }
@@ -82,20 +106,41 @@ func (m *Importer) daysOf(month rollcall.Month, old oldText) ([]rollcall.Day, er
 	return days, nil
 }
 
-// enterBitmaps enters the days of bitmaps.
-func (m *Importer) enterBitmaps(ctx context.Context, keys []string) error {
+// readMonths reads the bitmaps of keys, with their days.
+func (m *Importer) readMonths(ctx context.Context, keys []string) ([]oldMonth, error) {
 	months := m.monthsOf(keys)
 	names := make([]string, len(months))
 	for i := range months {
 		names[i] = months[i].key
 	}
-	if len(names) == 0 {
-		return nil
-	}
 	texts, err := m.src.texts(ctx, names, mostOfMonth)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	out := months[:0]
+	for i, month := range months {
+		if !texts[i].there {
+			continue // it has expired since
+		}
+		days, err := m.daysOf(month.month, texts[i])
+		if err != nil {
+			m.refuse(month.key, err)
+			continue
+		}
+		for _, day := range days {
+			month.bits |= 1 << (day - month.month.Day(1))
+		}
+		out = append(out, month)
+	}
+	return out, nil
+}
+
+// enterMonths enters the days of bitmaps, sorted by the rank of their users.
+func (m *Importer) enterMonths(ctx context.Context, months []oldMonth) error {
+	for i := range months {
+		months[i].rank = rank(months[i].user)
+	}
+	slices.SortFunc(months, func(a, b oldMonth) int { return cmp.Compare(a.rank, b.rank) })
 	var marks []rollcall.Mark
 	flush := func() error {
 		if len(marks) == 0 {
@@ -107,16 +152,9 @@ func (m *Importer) enterBitmaps(ctx context.Context, keys []string) error {
 		marks = marks[:0]
 		return err
 	}
-	for i, month := range months {
-		if !texts[i].there {
-			continue // it has expired since
-		}
-		days, err := m.daysOf(month.month, texts[i])
-		if err != nil {
-			m.refuse(month.key, err)
-			continue
-		}
-		for _, day := range days {
+	for _, month := range months {
+		for rest := month.bits; rest != 0; rest &= rest - 1 {
+			day := month.month.Day(1) + rollcall.Day(bits.TrailingZeros32(rest))
 			marks = append(marks, rollcall.Mark{User: month.user, Kind: month.kind, Day: day})
 		}
 		if len(marks) > rollcall.MaxMarks-31 {

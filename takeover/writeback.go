@@ -99,14 +99,19 @@ func (o *WriteBackOptions) fill() (names, error) {
 func (w *WriteBack) Run(ctx context.Context, each func()) error {
 	tick := time.NewTicker(w.opts.Every)
 	defer tick.Stop()
-	for {
-		if err := w.Look(ctx); err != nil {
-			if over(ctx, err) {
-				return nil // it was told to end
-			}
+	var bears patience
+	for first := true; ; {
+		err := w.Look(ctx)
+		if over(ctx, err) && err != nil {
+			return nil // it was told to end
+		}
+		if err != nil && first {
+			return err // what is wrong from the beginning is a mistake
+		}
+		if err := bears.with(err); err != nil {
 			return err
 		}
-		if each != nil {
+		if first = false; each != nil && err == nil {
 			each()
 		}
 		select {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,12 +32,18 @@ type Options struct {
 	// happens told to themselves, so that they are passed over if it is not set.
 	Webhooks bool
 	Progress func(Progress) // told now and then; nil for nobody
+
+	// State is the file that holds how far the import has come, so that one that was cut
+	// short goes on; "" for none. Sum is then that of the stream, see [Stream.Sum].
+	State, Sum string
 }
 
 // Summary is what an import did.
 type Summary struct {
 	Counts                          // what was entered
 	Skipped   int                   // users passed over, as something was known of them
+	Before    int                   // users of lines that an import which was cut short had entered
+	ResumedAt int                   // line behind which it went on; 0 if it began at the first
 	KnownKeys int                   // API keys that were there already
 	Keys      map[rollcall.Role]int // API keys of the stream by role, entered or passed over
 	// KnownWebhooks are webhooks that were there already, FoundWebhooks all of the stream,
@@ -68,11 +75,16 @@ type chunk struct {
 	fault     error
 }
 
-// Import enters the rest of the stream. Whatever the error, what the summary
+// Import enters the rest of the stream. If the options name a state that an import of the same
+// stream has left, it goes on from there: see state.go. Whatever the error, what the summary
 // counts has been entered; of a stream that turns out to be cut short or
 // damaged that is all that could be read. Verify a stream first that can be
 // read twice.
 func (s *Stream) Import(ctx context.Context, to Target, o Options) (Summary, error) {
+	at, err := openState(o)
+	if err != nil {
+		return Summary{}, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	workers := max(1, runtime.GOMAXPROCS(0))
 	work, inOrder := make(chan *chunk, workers), make(chan *chunk, 2*workers)
@@ -86,10 +98,13 @@ func (s *Stream) Import(ctx context.Context, to Target, o Options) (Summary, err
 			}
 		})
 	}
-	m := &importing{to: to, options: o, total: s.Header.Users, summary: Summary{Keys: make(map[rollcall.Role]int)}}
-	err := m.run(ctx, inOrder)
+	m := &importing{to: to, options: o, total: s.Header.Users, state: at, summary: Summary{Keys: make(map[rollcall.Role]int), ResumedAt: at.Entered}}
+	err = m.run(ctx, inOrder)
 	cancel()
 	wg.Wait()
+	if err == nil {
+		err = at.done()
+	}
 	m.summary.Complete = err == nil
 	return m.summary, err
 }
@@ -194,6 +209,7 @@ type importing struct {
 	options Options
 	summary Summary
 	total   int
+	state   *state
 }
 
 func (m *importing) run(ctx context.Context, chunks <-chan *chunk) error {
@@ -207,7 +223,7 @@ func (m *importing) run(ctx context.Context, chunks <-chan *chunk) error {
 		c.snapshots = nil
 		close(c.entered)
 		if m.options.Progress != nil {
-			done := m.summary.Snapshots + m.summary.Skipped
+			done := m.summary.Snapshots + m.summary.Skipped + m.summary.Before
 			m.options.Progress(Progress{done, max(m.total, done)})
 		}
 		if errors.Is(c.err, io.EOF) {
@@ -222,21 +238,12 @@ func (m *importing) run(ctx context.Context, chunks <-chan *chunk) error {
 
 // enter enters what was parsed of a chunk.
 func (m *importing) enter(ctx context.Context, c *chunk) error {
-	if len(c.snapshots) > 0 {
-		err := m.to.Import(ctx, c.snapshots...)
-		switch {
-		case err == nil:
-			for i := range c.snapshots {
-				m.summary.add(&c.snapshots[i])
-			}
-		case rollcall.CodeOf(err) == rollcall.CodeInvalidArgument,
-			rollcall.CodeOf(err) == rollcall.CodeConflict && m.options.SkipKnown:
-			if err := m.oneByOne(ctx, c); err != nil {
-				return err
-			}
-		default:
-			return at(fmt.Sprintf("lines %d to %d", c.lines[0], c.lines[len(c.lines)-1]), err)
-		}
+	last := c.first + len(c.ends) - 1
+	if err := m.state.reach(last); err != nil {
+		return err
+	}
+	if err := m.enterSnapshots(ctx, c); err != nil {
+		return err
 	}
 	if err := m.enterKeys(ctx, c); err != nil {
 		return err
@@ -244,7 +251,57 @@ func (m *importing) enter(ctx context.Context, c *chunk) error {
 	if err := m.enterWebhooks(ctx, c); err != nil {
 		return err
 	}
-	return c.fault
+	if c.fault != nil {
+		return c.fault
+	}
+	return m.state.entered(last)
+}
+
+func (m *importing) enterSnapshots(ctx context.Context, c *chunk) error {
+	if len(c.snapshots) == 0 {
+		return nil
+	}
+	if c.lines[len(c.lines)-1] <= m.state.resumedAt {
+		return m.check(ctx, c)
+	}
+	if c.lines[0] <= m.state.mayBeEntered {
+		return m.oneByOne(ctx, c)
+	}
+	err := m.to.Import(ctx, c.snapshots...)
+	switch {
+	case err == nil:
+		for i := range c.snapshots {
+			m.summary.add(&c.snapshots[i])
+		}
+		return nil
+	case rollcall.CodeOf(err) == rollcall.CodeInvalidArgument,
+		rollcall.CodeOf(err) == rollcall.CodeConflict && m.options.SkipKnown:
+		return m.oneByOne(ctx, c)
+	default:
+		return at(fmt.Sprintf("lines %d to %d", c.lines[0], c.lines[len(c.lines)-1]), err)
+	}
+}
+
+// check looks whether a chunk that was entered before is there, by some of its lines, and enters
+// all that is missing if one is.
+func (m *importing) check(ctx context.Context, c *chunk) error {
+	const apart = 100
+	n := len(c.snapshots)
+	for i := 0; i < n+apart-1; i += apart {
+		i := min(i, n-1)
+		err := m.to.Import(ctx, c.snapshots[i])
+		if rollcall.CodeOf(err) == rollcall.CodeConflict {
+			continue
+		}
+		if err != nil {
+			return at(fmt.Sprintf("line %d", c.lines[i]), err)
+		}
+		m.summary.add(&c.snapshots[i])
+		c.snapshots, c.lines = slices.Delete(c.snapshots, i, i+1), slices.Delete(c.lines, i, i+1)
+		return m.oneByOne(ctx, c)
+	}
+	m.summary.Before += n
+	return nil
 }
 
 // enterKeys enters API keys, if they are wanted.
@@ -285,14 +342,18 @@ func (m *importing) enterWebhooks(ctx context.Context, c *chunk) error {
 	return nil
 }
 
-// oneByOne enters snapshots each on its own, where one of them is refused.
+// oneByOne enters snapshots each on its own, where one of them is refused or may have been
+// entered before.
 func (m *importing) oneByOne(ctx context.Context, c *chunk) error {
 	for i := range c.snapshots {
 		err := m.to.Import(ctx, c.snapshots[i])
+		conflict := rollcall.CodeOf(err) == rollcall.CodeConflict
 		switch {
 		case err == nil:
 			m.summary.add(&c.snapshots[i])
-		case rollcall.CodeOf(err) == rollcall.CodeConflict && m.options.SkipKnown:
+		case conflict && c.lines[i] <= m.state.mayBeEntered:
+			m.summary.Before++
+		case conflict && m.options.SkipKnown:
 			m.summary.Skipped++
 		default:
 			return at(fmt.Sprintf("line %d", c.lines[i]), err)

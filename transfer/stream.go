@@ -31,6 +31,7 @@ const maxLine = 64 << 20
 type Stream struct {
 	Header Header
 
+	raw   *input
 	in    *bufio.Reader
 	close func() error
 	hash  hash.Hash
@@ -41,11 +42,12 @@ type Stream struct {
 
 // Open reads the header. The stream may be packed with zstd or gzip, or not.
 func Open(r io.Reader) (*Stream, error) {
-	unpacked, closer, err := unpack(r)
+	raw := &input{Reader: r}
+	unpacked, closer, err := unpack(raw)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{in: bufio.NewReaderSize(unpacked, 1<<20), close: closer, hash: sha256.New()}
+	s := &Stream{raw: raw, in: bufio.NewReaderSize(unpacked, 1<<20), close: closer, hash: sha256.New()}
 	if err := s.readHeader(); err != nil {
 		_ = s.Close() // it was only read
 		return nil, err
@@ -125,7 +127,7 @@ func (s *Stream) next(dst []byte) ([]byte, error) {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return dst, fmt.Errorf("after line %d: %w", s.lines, ErrIncomplete)
 		case err != nil:
-			return dst, fmt.Errorf("after line %d: %w", s.lines, unpackError(err))
+			return dst, fmt.Errorf("after line %d: %w", s.lines, s.unpackError(err))
 		}
 		break
 	}
@@ -146,17 +148,27 @@ func (s *Stream) next(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// unpackError tells damage from a failure to read.
-func unpackError(err error) error {
-	for _, damage := range []error{
-		zstd.ErrCRCMismatch, zstd.ErrMagicMismatch, zstd.ErrReservedBlockType, zstd.ErrWindowSizeExceeded, zstd.ErrUnexpectedBlockSize,
-		zstd.ErrCompressedSizeTooBig, zstd.ErrBlockTooSmall, gzip.ErrChecksum, gzip.ErrHeader,
-	} {
-		if errors.Is(err, damage) {
-			return fmt.Errorf("%w: %v", ErrDamaged, err) //nolint:errorlint // one cause to go by
-		}
+// input is what a stream is read from. It keeps its error, which tells a failure to read from
+// damage that unpacking finds.
+type input struct {
+	io.Reader
+	err error
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	n, err := in.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		in.err = err
 	}
-	return err
+	return n, err
+}
+
+// unpackError tells damage from a failure to read.
+func (s *Stream) unpackError(err error) error {
+	if s.raw.err != nil {
+		return s.raw.err
+	}
+	return fmt.Errorf("%w: %v", ErrDamaged, err) //nolint:errorlint // one cause to go by
 }
 
 // finish checks the trailer, and returns io.EOF if nothing is wrong.
@@ -176,7 +188,7 @@ func (s *Stream) finish(b []byte) error {
 	case err == nil:
 		return fmt.Errorf("%w: something follows its last line", ErrDamaged)
 	case !errors.Is(err, io.EOF):
-		return unpackError(err)
+		return s.unpackError(err)
 	default:
 		return io.EOF
 	}
@@ -189,6 +201,15 @@ func strict(b []byte) *json.Decoder {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	return d
+}
+
+// Sum is the checksum of a stream that was read to its end, "" before: it tells this stream from
+// others.
+func (s *Stream) Sum() string {
+	if s.end == nil {
+		return ""
+	}
+	return s.end.SHA256
 }
 
 // Verify reads the rest of the stream and returns what it holds. It finds a

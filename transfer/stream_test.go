@@ -142,7 +142,7 @@ func TestDamaged(t *testing.T) {
 	for n := 4; n < len(packed); n += 1 + len(packed)/100 {
 		spoiled := bytes.Clone(packed)
 		spoiled[n] ^= 0x20
-		require.Error(t, verify(bytes.NewReader(spoiled)), "byte %d of %d", n, len(packed))
+		require.ErrorIs(t, verify(bytes.NewReader(spoiled)), transfer.ErrDamaged, "byte %d of %d", n, len(packed))
 	}
 	for name, spoiled := range map[string]string{
 		"a changed name":     strings.Replace(text, "Nº 10", "Nº 99", 1),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 type exportCmd struct {
 	settings
+	Resume     bool   `help:"Go on where an export to the same file was cut short."`
 	SecretLost bool   `help:"The secret is lost: export without it. Bans of erased users are given up."`
 	JSON       bool   `help:"As JSON."`
 	File       string `arg:"" help:"The file to write; - for standard output."`
@@ -35,6 +37,10 @@ token, but it does hold names and addresses: keep it safe.
 
 With the embedded engine the server must be stopped. With Redis stop all
 servers, or what happens meanwhile may be missing.
+
+Until it is whole the file is called FILE.part. If the export is cut short, also
+by a kill, --resume goes on behind the last part that is in it whole. Sessions
+must not have begun or ended since.
 
   rollcall export - | rollcall import store --engine redis --redis-url … -`
 }
@@ -54,30 +60,68 @@ func (c *exportCmd) Run(a *app) error {
 	began := time.Now()
 	shown := newProgress(a)
 	var counts transfer.Counts
+	var resumed transfer.Resumed
 	err = conf.withRoll(a, func(r *rollcall.Roll) error {
 		ctx, stop := interruptible(a.ctx)
 		defer stop()
-		write := func(w io.Writer) error {
-			counts, err = transfer.Export(ctx, r, w, shown.users)
-			return err
-		}
 		if c.File == "-" {
 			out := bufio.NewWriterSize(a.stdout, 1<<20)
-			return errors.Join(write(out), out.Flush())
+			counts, err = transfer.Export(ctx, r, out, shown.users)
+			return errors.Join(err, out.Flush())
 		}
-		return createPrivate(c.File, write)
+		counts, resumed, err = c.write(ctx, r, shown.users)
+		return err
 	})
 	shown.finish()
 	if err != nil {
+		if c.File != "-" && counts.Snapshots > 0 && !errors.Is(err, transfer.ErrChanged) {
+			fmt.Fprintf(a.stderr, "The export is not complete: run it again with --resume to go on with %s.\n", c.part())
+		}
 		return err
 	}
-	return c.report(a, counts, time.Since(began))
+	return c.report(a, counts, resumed, time.Since(began))
+}
+
+// part is the name of the file until it is whole.
+func (c *exportCmd) part() string { return c.File + ".part" }
+
+// write writes the file, or goes on with it.
+func (c *exportCmd) write(ctx context.Context, r *rollcall.Roll, shown func(transfer.Progress)) (counts transfer.Counts, at transfer.Resumed, err error) {
+	flags := os.O_RDWR | os.O_CREATE
+	if !c.Resume {
+		flags |= os.O_EXCL
+	}
+	f, err := os.OpenFile(c.part(), flags, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return counts, at, fmt.Errorf("%s is an export that was cut short, or one that is under way: go on with it by --resume, or remove it", c.part())
+	}
+	if err != nil {
+		return counts, at, err
+	}
+	if c.Resume {
+		counts, at, err = transfer.Resume(ctx, r, f, shown)
+	} else {
+		counts, err = transfer.Export(ctx, r, f, shown)
+	}
+	if errors.Is(err, transfer.ErrChanged) {
+		err = fmt.Errorf("%w: remove %s, and export anew", err, c.part())
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(c.part(), c.File)
+	}
+	if err != nil {
+		return counts, at, err
+	}
+	return counts, at, syncDir(filepath.Dir(c.File))
 }
 
 // check refuses what cannot be meant.
 func (c *exportCmd) check(a *app, conf *config) error {
 	if c.File == "-" && isTerminal(a.stdout) {
 		return usageError{errors.New("the export is packed, and no text for a terminal: name a file, or pipe it")}
+	}
+	if c.File == "-" && c.Resume {
+		return usageError{errors.New("--resume: standard output cannot be gone on with")}
 	}
 	if c.File != "-" {
 		if _, err := os.Stat(c.File); err == nil {
@@ -92,7 +136,7 @@ func (c *exportCmd) check(a *app, conf *config) error {
 	return nil
 }
 
-func (c *exportCmd) report(a *app, counts transfer.Counts, taken time.Duration) error {
+func (c *exportCmd) report(a *app, counts transfer.Counts, at transfer.Resumed, taken time.Duration) error {
 	out := a.stdout
 	if c.File == "-" {
 		out = a.stderr
@@ -101,8 +145,12 @@ func (c *exportCmd) report(a *app, counts transfer.Counts, taken time.Duration) 
 		return json.NewEncoder(out).Encode(struct {
 			File string `json:"file"`
 			transfer.Counts
+			Before  int     `json:"before"`
 			Seconds float64 `json:"seconds"`
-		}{c.File, counts, taken.Seconds()})
+		}{c.File, counts, at.Snapshots, taken.Seconds()})
+	}
+	if at.Snapshots > 0 {
+		fmt.Fprintf(out, "Went on behind %s; the figures are those of the whole export.\n", counted(int64(at.Snapshots), "user snapshot"))
 	}
 	fmt.Fprintf(out, "Exported %s in %s.\n", countsText(counts), taken.Round(100*time.Millisecond))
 	return nil

@@ -8,23 +8,30 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/local"
 	"github.com/rollcall/rollcall/transfer"
 )
 
 type importStoreCmd struct {
 	settings
-	SkipKnown bool   `help:"Pass over users of whom something is known, to go on after a failure."`
+	Resume    bool   `help:"Go on where an import of the same file was cut short."`
+	SkipKnown bool   `help:"Pass over users of whom something is known."`
 	Keys      bool   `help:"Take in API keys too."`
 	Webhooks  bool   `help:"Take in webhooks too: they tell of events from now on."`
 	NewSecret bool   `help:"The secret is another one: give up the bans of erased users."`
 	Create    bool   `help:"Make new data if there is none in the data directory."`
 	JSON      bool   `help:"As JSON."`
 	File      string `arg:"" help:"The file; - for standard input."`
+
+	sum, state string // of the file, and of an import of it
 }
 
 // Help is the verb's own part of its help.
@@ -38,8 +45,10 @@ API keys and webhooks are passed over: whoever could change the file could have
 given themselves a key, or have all events sent to themselves. With --keys and
 --webhooks they are taken in; take files that you trust only.
 
-A file is looked over before anything is changed. Of standard input that is cut
-short, what could be read has been taken in: the exit status is then 1.`
+A file is looked over before anything is changed. If the import is cut short, also
+by a kill, --resume goes on: nobody is entered twice, and nobody left out. Of
+standard input that is cut short, what could be read has been taken in: the exit
+status is then 1, and --skip-known takes in the rest.`
 }
 
 // Run imports the file.
@@ -49,6 +58,9 @@ func (c *importStoreCmd) Run(a *app) error {
 		return err
 	}
 	conf.create = c.Create
+	if c.File == "-" && c.Resume {
+		return usageError{errors.New("--resume: standard input cannot be read from the middle: use --skip-known")}
+	}
 	in, closer, err := c.open(a)
 	if err != nil {
 		return err
@@ -56,7 +68,7 @@ func (c *importStoreCmd) Run(a *app) error {
 	began := time.Now()
 	var summary transfer.Summary
 	entered := false
-	err = errors.Join(fits(in.Header, conf), c.sameSecret(in.Header, conf))
+	err = errors.Join(fits(in.Header, conf), c.sameSecret(in.Header, conf), c.keepState(conf))
 	if err == nil {
 		err = conf.withRoll(a, func(r *rollcall.Roll) error {
 			entered = true
@@ -68,9 +80,31 @@ func (c *importStoreCmd) Run(a *app) error {
 		err = errors.Join(err, c.report(a, &summary, time.Since(began)))
 	}
 	if err != nil && entered {
-		fmt.Fprintln(a.stderr, "WARNING: the import is NOT complete. Run it again with --skip-known once the cause is gone.")
+		again := "--resume"
+		if c.File == "-" {
+			again = "--skip-known"
+		}
+		fmt.Fprintf(a.stderr, "WARNING: the import is NOT complete. Run it again with %s once the cause is gone.\n", again)
 	}
 	return err
+}
+
+// keepState names the file that says how far the import has come, beside the data, and has what
+// it says on disk before it says so.
+func (c *importStoreCmd) keepState(conf *config) error {
+	if c.File == "-" {
+		return nil
+	}
+	conf.local.Durability = local.Always
+	c.state = filepath.Join(conf.dataDir, "import-"+c.sum[:16]+".json")
+	switch _, err := os.Stat(c.state); {
+	case err == nil && !c.Resume:
+		return fmt.Errorf("an import of this file was cut short: go on with it by --resume, or remove %s", c.state)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	default:
+		return nil
+	}
 }
 
 // fits refuses an export that cannot be taken in as things are configured. It
@@ -113,7 +147,7 @@ func (c *importStoreCmd) enter(a *app, in *transfer.Stream, r *rollcall.Roll, su
 		return err
 	}
 	var err error
-	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Webhooks: c.Webhooks, Progress: shown.users})
+	*summary, err = in.Import(ctx, r, transfer.Options{SkipKnown: c.SkipKnown, Keys: c.Keys, Webhooks: c.Webhooks, Progress: shown.users, State: c.state, Sum: c.sum})
 	return err
 }
 
@@ -128,7 +162,7 @@ func (c *importStoreCmd) open(a *app) (*transfer.Stream, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := whole(f)
+	in, err := c.whole(f)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
@@ -136,12 +170,13 @@ func (c *importStoreCmd) open(a *app) (*transfer.Stream, func() error, error) {
 }
 
 // whole looks a file over and opens it anew.
-func whole(f *os.File) (*transfer.Stream, error) {
+func (c *importStoreCmd) whole(f *os.File) (*transfer.Stream, error) {
 	in, err := transfer.Open(f)
 	if err == nil {
 		if _, err = in.Verify(); err != nil {
 			_ = in.Close() // it was only read
 		} else {
+			c.sum = in.Sum()
 			err = in.Close()
 		}
 	}
@@ -162,13 +197,18 @@ func (c *importStoreCmd) report(a *app, s *transfer.Summary, taken time.Duration
 			Hooks     int                   `json:"webhooks_of_the_file"`
 			KnownHook int                   `json:"known_webhooks"`
 			Skipped   int                   `json:"skipped"`
+			Before    int                   `json:"before"`
+			ResumedAt int                   `json:"resumed_at,omitempty"`
 			KnownKeys int                   `json:"known_api_keys"`
 			Keys      map[rollcall.Role]int `json:"api_keys_of_the_file"`
 			Complete  bool                  `json:"complete"`
 			Seconds   float64               `json:"seconds"`
-		}{c.File, s.Counts, s.FoundWebhooks, s.KnownWebhooks, s.Skipped, s.KnownKeys, s.Keys, s.Complete, taken.Seconds()})
+		}{c.File, s.Counts, s.FoundWebhooks, s.KnownWebhooks, s.Skipped, s.Before, s.ResumedAt, s.KnownKeys, s.Keys, s.Complete, taken.Seconds()})
 	}
 	fmt.Fprintf(a.stdout, "Imported %s in %s.\n", countsText(s.Counts), taken.Round(100*time.Millisecond))
+	if s.ResumedAt > 0 {
+		fmt.Fprintf(a.stdout, "Went on at line %s; %s had been entered before.\n", humanize.Comma(int64(s.ResumedAt)+1), counted(int64(s.Before), "user"))
+	}
 	if s.Skipped > 0 {
 		fmt.Fprintf(a.stdout, "Passed over %s known before.\n", counted(int64(s.Skipped), "user"))
 	}

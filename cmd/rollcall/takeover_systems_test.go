@@ -327,10 +327,10 @@ func (o *oldSystem) equalFriends() {
 			_, _ = o.number("ZINTERSTORE", "tmp:friends", "2", "tmp:online", "user:"+user+":friends")
 			return o.list("ZRANGE", "tmp:friends", "0", "-1")
 		}
-		least := online(-2 * time.Second)
+		least := online(-slack)
 		page, err := o.here.OnlineFriends(t.Context(), rollcall.FriendQuery{User: user, Window: time.Hour, Page: rollcall.PageRequest{Limit: 1000}})
 		require.NoError(t, err)
-		most := online(2 * time.Second)
+		most := online(slack + time.Minute)
 		var here []string
 		for _, f := range page.Items {
 			here = append(here, f.User)
