@@ -69,3 +69,35 @@ func TestALargeSnapshotIsEnteredInSteps(t *testing.T) {
 	require.Equal(t, rollcall.CodeConflict, rollcall.CodeOf(err))
 	require.ErrorContains(t, err, `"svc"`)
 }
+
+// TestAnExportGathersSomePartitionsAtATime: what it keeps in memory does not grow with the data.
+func TestAnExportGathersSomePartitionsAtATime(t *testing.T) {
+	t.Parallel()
+	e := engineFor(t, Options{URL: redistest.Start(t, redistest.Options{}).URL(), Partitions: 16})
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	var some []rollcall.UserSnapshot
+	for i := range 500 {
+		some = append(some, rollcall.UserSnapshot{User: fmt.Sprint("user-", i), Kind: "user", LastSeen: at.Truncate(time.Second)})
+	}
+	require.NoError(t, e.Import(t.Context(), at, some))
+	whole := export(t, e, at)
+	require.Len(t, whole, 500)
+	e.tracesAtOnce = 40
+	require.Equal(t, whole, export(t, e, at))
+
+	// Its parts are always the same, and it begins with whichever is asked for.
+	var ends []int
+	visited := 0
+	require.NoError(t, e.Export(t.Context(), at, 0, func(rollcall.UserSnapshot) error { visited++; return nil }, func(next, parts int) error {
+		require.Equal(t, 16, parts)
+		ends = append(ends, visited)
+		require.Len(t, ends, next)
+		return nil
+	}))
+	for first := range ends {
+		var rest []rollcall.UserSnapshot
+		require.NoError(t, e.Export(t.Context(), at, first+1, func(d rollcall.UserSnapshot) error { rest = append(rest, d); return nil }, nil))
+		require.Len(t, rest, 500-ends[first])
+		require.ElementsMatch(t, whole[ends[first]:], rest)
+	}
+}

@@ -102,8 +102,11 @@ func (s *Stream) Import(ctx context.Context, to Target, o Options) (Summary, err
 	err = m.run(ctx, inOrder)
 	cancel()
 	wg.Wait()
-	if err == nil {
+	switch {
+	case err == nil:
 		err = at.done()
+	case rollcall.CodeOf(err) == rollcall.CodeConflict:
+		err = at.conflict(err)
 	}
 	m.summary.Complete = err == nil
 	return m.summary, err

@@ -41,6 +41,8 @@ type state struct {
 	Sum     string `json:"sha256"` // of the stream
 	Entered int    `json:"entered"`
 	Reach   int    `json:"reach"`
+	// Conflict is what ended the import where somebody was known whom it had not entered.
+	Conflict string `json:"conflict,omitempty"`
 
 	path    string // "" for one that is not kept
 	written time.Time
@@ -68,8 +70,22 @@ func openState(o Options) (*state, error) {
 	if found.Sum != o.Sum {
 		return nil, fmt.Errorf("%s is the state of an import of another file", o.State)
 	}
+	if found.Conflict != "" && !o.SkipKnown {
+		return nil, fmt.Errorf("the import met somebody whom it had not entered, and goes on only if it passes over who is known (--skip-known): %s", found.Conflict)
+	}
+	found.Conflict = ""
 	found.path, found.resumedAt, found.mayBeEntered = o.State, found.Entered, found.Reach
 	return found, nil
+}
+
+// conflict keeps what ended the import: of the lines at hand it cannot be told any more who was
+// entered, and who was known before.
+func (s *state) conflict(err error) error {
+	if s.path == "" {
+		return err
+	}
+	s.Conflict = err.Error()
+	return errors.Join(err, s.write())
 }
 
 // reach is called before lines up to last are entered.

@@ -98,6 +98,8 @@ func (c *importStoreCmd) keepState(conf *config) error {
 	conf.local.Durability = local.Always
 	c.state = filepath.Join(conf.dataDir, "import-"+c.sum[:16]+".json")
 	switch _, err := os.Stat(c.state); {
+	case err == nil && c.SkipKnown && !c.Resume:
+		return os.Remove(c.state) // it begins anew, and passes over who is known
 	case err == nil && !c.Resume:
 		return fmt.Errorf("an import of this file was cut short: go on with it by --resume, or remove %s", c.state)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
