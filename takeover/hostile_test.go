@@ -178,18 +178,28 @@ func TestWhatWasWrittenBackIsNotTakenOverAgain(t *testing.T) {
 	}
 }
 
+// many is more than are entered together.
+const many = 80_000
+
+// seeMany makes a sorted set of many users.
+func seeMany(o *old) {
+	for from := 0; from < many; from += 5000 {
+		var line strings.Builder
+		line.WriteString("ZADD last.seen")
+		for i := from; i < from+5000; i++ {
+			fmt.Fprintf(&line, " %d u%d", time.Now().Unix()-3600-int64(i%1000), i)
+		}
+		o.do(line.String())
+	}
+}
+
 // TestAStateThatIsDamagedIsRefused flips each byte of one.
 func TestAStateThatIsDamagedIsRefused(t *testing.T) {
 	o := newOld(t, redistest.Options{})
-	var line strings.Builder
-	line.WriteString("ZADD last.seen")
-	for i := range 5000 {
-		fmt.Fprintf(&line, " %d u%d", time.Now().Unix(), i)
-	}
-	o.do(line.String())
+	seeMany(o)
 	opts := takeover.Options{Layout: takeover.LastSeenZset, State: filepath.Join(t.TempDir(), "state")}
 	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
-		stopAfter(t, o, roll, opts, 3000)
+		stopAfter(t, o, roll, opts, 70_000)
 		kept, err := os.ReadFile(opts.State)
 		require.NoError(t, err)
 		for i := range kept {
@@ -202,7 +212,7 @@ func TestAStateThatIsDamagedIsRefused(t *testing.T) {
 		require.NoError(t, os.WriteFile(opts.State, kept, 0o600))
 		s, err := importer(t, o, roll, opts).Run(t.Context())
 		require.NoError(t, err)
-		require.Less(t, s.Read, int64(5000), "it went on")
+		require.Less(t, s.Read, int64(many), "it went on")
 	})
 }
 
@@ -210,20 +220,18 @@ func TestAStateThatIsDamagedIsRefused(t *testing.T) {
 // store that is new.
 func TestTheStateOfARehearsalLeavesNothingOutOfAnotherStore(t *testing.T) {
 	o := newOld(t, redistest.Options{})
-	for i := range 5000 {
-		o.do(fmt.Sprintf("ZADD last.seen %d u%d", time.Now().Unix(), i))
-	}
+	seeMany(o)
 	opts := takeover.Options{Layout: takeover.LastSeenZset, State: filepath.Join(t.TempDir(), "state")}
 	rehearsed := false
 	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
 		if rehearsed {
 			s, err := importer(t, o, roll, opts).Run(t.Context())
 			require.NoError(t, err)
-			require.EqualValues(t, 5000, s.Entered)
+			require.EqualValues(t, many, s.Entered)
 			return
 		}
 		rehearsed = true
-		stopAfter(t, o, roll, opts, 3000)
+		stopAfter(t, o, roll, opts, 70_000)
 		require.FileExists(t, opts.State)
 	})
 }
