@@ -72,9 +72,9 @@ func (w *frameWriter) mark(m *mark) error {
 	if err != nil {
 		return err
 	}
-	b := binary.LittleEndian.AppendUint32(w.packed[:0], markMagic)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
-	w.packed = append(b, text...)
+	w.packed = binary.LittleEndian.AppendUint32(w.packed[:0], markMagic)
+	w.packed = binary.LittleEndian.AppendUint32(w.packed, uint32(len(text)))
+	w.packed = append(w.packed, text...)
 	_, err = w.out.Write(w.packed)
 	return err
 }
