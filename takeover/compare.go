@@ -69,7 +69,7 @@ func (m *Importer) compareSeen(ctx context.Context, c *Comparison) error {
 				c.Passed++
 				continue
 			}
-			list = append(list, lastSeen{z.name, second(at)})
+			list = append(list, lastSeen{user: z.name, at: second(at)})
 		}
 		return m.compareTimes(ctx, c, list, true)
 	})
@@ -156,7 +156,7 @@ func (m *Importer) compareMinutes(ctx context.Context, c *Comparison) error {
 					c.Passed++
 					continue
 				}
-				list = append(list, lastSeen{user, at})
+				list = append(list, lastSeen{user: user, at: at})
 			}
 			return m.compareTimes(ctx, c, list, false)
 		})

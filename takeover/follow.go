@@ -87,7 +87,7 @@ func (m *Importer) Look(ctx context.Context, thorough bool) error {
 			}
 		}
 	case MinuteSets:
-		err = m.readMinutes(ctx, 2)
+		err = m.readMinutes(ctx, lookedMinutes)
 	}
 	if err == nil && thorough && m.names.friends != nil {
 		m.state.At = position{}

@@ -12,8 +12,9 @@ import (
 
 // lastSeen is when a user was last seen in the old system.
 type lastSeen struct {
-	user string
-	at   time.Time
+	user   string
+	at     time.Time
+	within time.Duration // how much later it may have been
 }
 
 // enterSeen enters members of a sorted set of last-seen times.
@@ -27,7 +28,7 @@ func (m *Importer) enterSeen(ctx context.Context, some []member) error {
 		case at.Before(m.opts.Now().Add(-m.opts.Retention)):
 			m.summary.Dead++
 		default:
-			list = append(list, lastSeen{z.name, second(at)})
+			list = append(list, lastSeen{user: z.name, at: second(at)})
 		}
 	}
 	return m.see(ctx, list)
@@ -51,7 +52,7 @@ func (m *Importer) see(ctx context.Context, list []lastSeen) error {
 			switch now := m.opts.Now(); {
 			case !known.Before(l.at):
 				m.summary.Already++
-			case now.Sub(l.at) > fresh:
+			case now.Sub(l.at) > fresh+l.within:
 				m.summary.Behind++
 			default:
 				beats = append(beats, l.user)
@@ -109,9 +110,15 @@ func (m *Importer) latestByRank(list []lastSeen) []lastSeen {
 	return out
 }
 
+// lookedMinutes is how many sets of minutes a look reads.
+const lookedMinutes = 2
+
 // readMinutes reads the sets of the last minutes, newest first. A set without an expiry may
 // be hours old, and is passed over.
 func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
+	if minutes > lookedMinutes {
+		m.looked = m.opts.Now()
+	}
 	now := m.opts.Now().Truncate(time.Minute)
 	for i := range minutes {
 		at := now.Add(-time.Duration(i) * time.Minute)
@@ -132,14 +139,18 @@ func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
 		err = m.walkSet(ctx, key, func(users []string) error {
 			m.read(len(users))
 			for _, user := range users {
-				gathered = append(gathered, lastSeen{user, at})
+				gathered = append(gathered, lastSeen{user, at, time.Minute})
 			}
 			if len(gathered) < window {
 				return nil
 			}
 			err := m.see(ctx, gathered)
 			gathered = gathered[:0]
-			return err
+			if minutes <= lookedMinutes || err != nil || m.opts.Now().Sub(m.looked) < lookWhileReading {
+				return err
+			}
+			m.looked = m.opts.Now()
+			return m.readMinutes(ctx, lookedMinutes)
 		})
 		if err == nil {
 			err = m.see(ctx, gathered)

@@ -262,6 +262,27 @@ func TestMinuteSetsBecomeLastSeenTimes(t *testing.T) {
 	})
 }
 
+// TestAUserSeenAtTheEndOfAMinuteIsNotLeftBehind: a set says the minute, whose beginning may be
+// over a minute ago when a look finds who was added at its end.
+func TestAUserSeenAtTheEndOfAMinuteIsNotLeftBehind(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
+		o := newOld(t, redistest.Options{})
+		clock := time.Now().UTC().Truncate(time.Minute).Add(-time.Minute)
+		set := func(at time.Time) {
+			key := fmt.Sprintf("active.users:%02d", at.Minute())
+			o.do("SADD "+key+" alice", "EXPIRE "+key+" 600")
+		}
+		set(clock.Add(-3 * time.Minute))
+		m := importer(t, o, roll, takeover.Options{Layout: takeover.MinuteSets, Now: func() time.Time { return clock }})
+		_, err := m.Run(t.Context())
+		require.NoError(t, err)
+		set(clock.Add(-time.Minute))
+		clock = clock.Add(15 * time.Second)
+		require.NoError(t, m.Look(t.Context(), false))
+		clean(t, m)
+	})
+}
+
 func TestACompareNamesWhatDiffers(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
 		o := newOld(t, redistest.Options{})
