@@ -360,6 +360,7 @@ var without = map[string]string{
 	"Pseudonym":         "the secret stays with the server",
 	"SecretID":          "the secret stays with the server",
 	"Export":            "a command of the server's machine",
+	"ExportParts":       "a command of the server's machine",
 	"Import":            "a command of the server's machine",
 	"Compact":           "a command of the server's machine",
 	"Backup":            "Client.Backup fetches the packed files",

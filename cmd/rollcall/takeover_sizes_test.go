@@ -112,20 +112,31 @@ func (*oldSystem) user(i int) string { return strconv.Itoa(100_000 + i) }
 // TestEachLayoutIsTakenOverAndGivenBack fills a Redis as each article does, has doctor name what
 // is wrong, imports while it keeps changing, switches, compares the answers, and goes back.
 func TestEachLayoutIsTakenOverAndGivenBack(t *testing.T) {
+	beside(t)
 	for _, one := range []struct {
 		name   string
-		system *handBuilt
+		system func() *handBuilt
 	}{
-		{"O1 online list", onlineList()},
-		{"O2 pages", onlinePages()},
-		{"O3 heartbeats", heartbeats()},
-		{"O4 login days", loginDays()},
-		{"O5 last seen and friends", seenWithFriends()},
-		{"O5 minute sets", minuteSets()},
+		{"O1 online list", onlineList},
+		{"O2 pages", onlinePages},
+		{"O3 heartbeats", heartbeats},
+		{"O4 login days", loginDays},
+		{"O5 last seen and friends", seenWithFriends},
+		{"O5 minute sets", minuteSets},
 	} {
 		for _, engine := range []string{"local", "redis"} {
-			t.Run(one.name+"/"+engine, func(t *testing.T) { takeOverAndBack(t, one.system, engine) })
+			t.Run(one.name+"/"+engine, func(t *testing.T) {
+				beside(t)
+				takeOverAndBack(t, one.system(), engine)
+			})
 		}
+	}
+}
+
+// beside has a test run beside others, unless it is to tell times.
+func beside(t *testing.T) {
+	if !testbudget.Long() {
+		t.Parallel()
 	}
 }
 
