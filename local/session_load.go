@@ -27,7 +27,7 @@ func (p *partition) loadSessions() error {
 			return damaged("session: its user has no number", k, errDamaged)
 		}
 		s.insert(&st, n)
-		p.clock = max(p.clock, st.LoginAt.UnixMilli())
+		p.clock = max(p.clock, st.LoginAt.UnixMilli(), st.SeenAt.UnixMilli())
 		return nil
 	})
 	if err != nil {

@@ -1,0 +1,44 @@
+package local
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall"
+)
+
+// TestASessionSeenBeforeTheClockWentBackIsListed opens a store whose latest time stands in the
+// record of a session alone, with a clock that is set back to before it.
+func TestASessionSeenBeforeTheClockWentBackIsListed(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	now := startOfTests()
+	open := func(fs vfs.FS, at time.Time) (*rollcall.Roll, func()) {
+		eng, err := Open("data", Options{fs: fs, ReserveBytes: -1})
+		require.NoError(t, err)
+		roll, err := rollcall.New(eng, rollcall.Options{Clock: rollcall.NewManualClock(at), Secret: []byte("the secret of a test of clocks that go back")})
+		require.NoError(t, err)
+		return roll, func() {
+			require.NoError(t, roll.Close())
+			require.NoError(t, eng.Close())
+		}
+	}
+	roll, closed := open(fs, now)
+	login, seen := now.Add(-2*time.Hour), now.Truncate(time.Second).Add(-time.Minute+700*time.Millisecond)
+	s := rollcall.SessionSnapshot{Token: rollcall.TokenKey{1}, Idle: 3 * time.Hour, Session: rollcall.Session{
+		ID: rollcall.NewSessionID(login, "alice", 1), User: "alice", Kind: rollcall.DefaultKind,
+		LoginAt: login, SeenAt: seen, ExpiresAt: seen.Add(3 * time.Hour),
+	}}
+	require.NoError(t, roll.Import(t.Context(), rollcall.UserSnapshot{User: "alice", Sessions: []rollcall.SessionSnapshot{s}}))
+	after := fs.CrashClone(vfs.CrashCloneCfg{})
+	closed()
+
+	roll, closed = open(after, now.Add(-time.Hour))
+	page, err := roll.Sessions(t.Context(), rollcall.SessionQuery{Sort: rollcall.NewestSeen, Page: rollcall.PageRequest{Limit: 10}})
+	require.NoError(t, err)
+	require.Equal(t, 1, page.Total)
+	require.Len(t, page.Items, 1)
+	closed()
+}
