@@ -81,9 +81,14 @@ func (t tab) run(script string) { t.t.Helper(); t.do(chromedp.Evaluate[chromedp.
 // text returns what an expression gives in the page, as text.
 func (t tab) text(expression string) string {
 	t.t.Helper()
-	ctx, cancel := context.WithTimeout(t.ctx, browserWait)
-	defer cancel()
-	out, err := chromedp.Run(ctx, chromedp.Evaluate[string]("String("+expression+")"))
+	out, err := t.ask(expression)
 	require.NoError(t.t, err)
 	return out
+}
+
+// ask does so too, and fails where the page is just being left.
+func (t tab) ask(expression string) (string, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, browserWait)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[string]("String("+expression+")"))
 }

@@ -170,11 +170,18 @@ func until(holds func() bool) bool {
 	return true
 }
 
-// waits waits until an expression is true. What it looks at may not be there yet.
+// waits waits until an expression is true. What it looks at may not be there yet, and the
+// page may be on its way to another.
 func (p consolePage) waits(expression, what string) {
 	p.t.Helper()
 	holds := `(() => { try { return (` + expression + `) } catch { return false } })()`
-	require.True(p.t, until(func() bool { return p.text(holds) == "true" }), "%s: %s", what, expression)
+	var failed error
+	came := until(func() bool {
+		held, err := p.ask(holds)
+		failed = err
+		return held == "true"
+	})
+	require.True(p.t, came, "%s: %s (%v)", what, expression, failed)
 }
 
 // shows waits until an element has a text.
