@@ -24,7 +24,7 @@ const (
 
 // measureArchive measures runs of the archive: of days that leave, and while marks of
 // old days change.
-func measureArchive(ctx context.Context) (section, error) {
+func measureArchive(ctx context.Context, _ []int) (section, error) {
 	s := section{
 		title: "Runs of the archive",
 		about: fmt.Sprintf("%d days of one kind with %d users leave in one run; then a run goes on while %d marks a second of days that left are made and taken back, for 3 s before it and as long as it takes.",

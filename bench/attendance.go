@@ -93,8 +93,19 @@ func (a *attendance) day(ctx context.Context, day int) error {
 	return err
 }
 
+// attendanceYear is up to how many users a year of days is filled; of more, four weeks.
+const attendanceYear = 10_000_000
+
+// attendanceTarget notes what a question may take.
+func (s *section) attendanceTarget(question, users string, took time.Duration) {
+	goal := map[string]time.Duration{"DAU, WAU and MAU-28": 100 * time.Millisecond, "52 weeks of retention": 2 * time.Second, "one user's month": 10 * time.Microsecond}[question]
+	if goal > 0 {
+		s.within("P12", question+", of "+users+" users", took, goal)
+	}
+}
+
 // measureAttendance measures questions about days, and what a day takes.
-func measureAttendance(ctx context.Context, most int) (section, error) {
+func measureAttendance(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Attendance",
 		about: "Of all users 25 % come nearly every day, 30 % once in 7 days and 45 % once in 30, so that about 30 % come on a day; half of them joined in the course of the year. " +
@@ -103,8 +114,8 @@ func measureAttendance(ctx context.Context, most int) (section, error) {
 	}
 	memory := table{head: []string{"users", "marks of the last day", "Rollcall: the day", "all days, and who was first when", "Redis: the day", "all days"}}
 	asked := table{head: []string{"users", "question", "Rollcall", "Redis", "ratio"}}
-	for _, n := range tenfold(most) {
-		if err := oneAttendance(ctx, n, n < most, &memory, &asked); err != nil {
+	for _, n := range sizes {
+		if err := s.oneAttendance(ctx, n, n <= attendanceYear, &memory, &asked); err != nil {
 			return s, err
 		}
 	}
@@ -113,7 +124,7 @@ func measureAttendance(ctx context.Context, most int) (section, error) {
 	return s, nil
 }
 
-func oneAttendance(ctx context.Context, users int, year bool, memory, asked *table) error {
+func (s *section) oneAttendance(ctx context.Context, users int, year bool, memory, asked *table) error {
 	a, err := openAttendance(ctx, users, year)
 	if err != nil {
 		return err
@@ -129,6 +140,7 @@ func oneAttendance(ctx context.Context, users int, year bool, memory, asked *tab
 		return errors.Join(err, a.close())
 	}
 	name := count(float64(users))
+	s.atMost("P12", "memory of a day of one kind, of "+name+" users", float64(one), float64(users)/100e6*13e6, megabytes)
 	memory.add(name, count(float64(there)), mib(one), mib(all), mib(int64(hand)), mib(hands))
 	for _, q := range a.questions(ctx) {
 		own, quick, err := timed(q.calls, q.own)
@@ -138,6 +150,7 @@ func oneAttendance(ctx context.Context, users int, year bool, memory, asked *tab
 			if theirs, slow, err = timed(q.calls, q.hand); err == nil && theirs != own {
 				err = fmt.Errorf("%s: Rollcall says %d, Redis %d", q.name, own, theirs)
 			}
+			s.attendanceTarget(q.name, name, quick)
 			asked.add(name, q.name, took(quick), took(slow), times(slow.Seconds()/quick.Seconds()))
 		}
 		if err != nil {

@@ -40,26 +40,27 @@ const look = () => {
 look();`
 
 // measureConsole measures the pages of the console in Chromium.
-func measureConsole(ctx context.Context, sessions int) (section, error) {
+func measureConsole(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "The console in a browser",
 		about: fmt.Sprintf("Chromium without a window, on the machine of the server, with files in its cache from a first visit; medians and worst of %d loads. Measured is from the start of the navigation until ten rows, or the count, are painted. ", consoleLoads) +
 			"Keycloak's session page is published to need 40 s for the first ten of 30,000 sessions, and to fail over 20,000 of a client.",
 	}
 	t := table{head: []string{"live sessions", "Sessions: ten rows", "worst", "Now: the count", "worst", "transferred, packed"}}
-	for _, n := range tenfold(sessions) {
+	for _, n := range sizes {
 		c, err := openConsole(ctx, n)
 		if err != nil {
 			return s, err
 		}
-		row, err := c.loads()
-		if err == nil && n == sessions {
+		row, bytes, err := c.loads()
+		if err == nil && n == sizes[len(sizes)-1] {
 			t.note, err = c.busy(ctx)
 		}
 		if err := errors.Join(err, c.close()); err != nil {
 			return s, err
 		}
 		t.add(append([]string{count(float64(n))}, row...)...)
+		s.atMost("P15", "the console over the wire, packed", bytes, 120e3, func(n float64) string { return fmt.Sprintf("%.0f kB", n/1000) })
 	}
 	s.tables = append(s.tables, t)
 	return s, nil
@@ -171,24 +172,23 @@ func (c *console) eval(expression string) (float64, error) {
 }
 
 // loads opens the views again and again.
-func (c *console) loads() ([]string, error) {
-	var row []string
+func (c *console) loads() (row []string, bytes float64, err error) {
 	if _, err := c.eval(`window.shownAt`); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	bytes, err := c.eval(`performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource")).filter(e => e.name.includes("/console/")).reduce((sum, e) => sum + e.encodedBodySize, 0)`)
+	bytes, err = c.eval(`performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource")).filter(e => e.name.includes("/console/")).reduce((sum, e) => sum + e.encodedBodySize, 0)`)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, view := range []string{"sessions", ""} {
 		var waits []time.Duration
 		for i := range consoleLoads + 1 {
 			if err := chromedp.Do(c.ctx, chromedp.Navigate("http://"+c.address+"/console/"+view)); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			ms, err := c.eval(`window.shownAt`)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			if i > 0 { // the first loads the files of the view
 				waits = append(waits, time.Duration(ms*1e6))
@@ -196,7 +196,7 @@ func (c *console) loads() ([]string, error) {
 		}
 		row = append(row, took(median(waits)), took(percentile(waits, 100)))
 	}
-	return append(row, fmt.Sprintf("%.0f kB", bytes/1000)), nil
+	return append(row, fmt.Sprintf("%.0f kB", bytes/1000)), bytes, nil
 }
 
 // busy has users come online while Now is seen, and says how long tasks of the page took.

@@ -24,23 +24,25 @@ const (
 
 // measureDoors measures heartbeats of random users that come to a server, by HTTP and
 // by UDP.
-func measureDoors(ctx context.Context, users int) (section, error) {
+func measureDoors(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Heartbeats by HTTP and by UDP",
 		about: fmt.Sprintf("A server of its own, asked on the same machine by this process. HTTP: `POST /v1/beats` of 1,000 random users out of all, from %d connections for %v. ", doorCallers, doorFor) +
 			fmt.Sprintf("UDP: gateway beats of as many users as fit, from %d senders with a key each, as fast as they can; counted is what the server says, dropped what came and was more than it kept up with. Every user was seen before. Medians of three.", doorCallers),
 	}
 	t := table{head: []string{"users", "HTTP", "UDP, counted", "sent", "dropped"}}
-	for _, n := range tenfold(users) {
+	for _, n := range sizes {
 		d, err := openDoors(ctx, n)
 		if err != nil {
 			return s, err
 		}
-		row, err := d.measure(ctx)
+		rates, err := d.measure(ctx)
 		if err := errors.Join(err, d.stop()); err != nil {
 			return s, err
 		}
-		t.add(append([]string{count(float64(n))}, row...)...)
+		t.add(count(float64(n)), perSecond(rates.http), perSecond(rates.counted), perSecond(rates.sent), perSecond(rates.dropped))
+		s.atLeast("P4", "users a second by HTTP, in beats of 1,000", rates.http, 1e6, perSecond)
+		s.atLeast("P4", "users a second by UDP", rates.counted, 1e6, perSecond)
 	}
 	s.tables = append(s.tables, t)
 	return s, nil
@@ -87,23 +89,24 @@ func (d *doors) random(rng *rand.Rand) []string {
 	return out
 }
 
-// measure returns the rates by HTTP and by UDP.
-func (d *doors) measure(ctx context.Context) ([]string, error) {
+// doorRates are users a second: by HTTP; and by UDP those counted, sent and dropped.
+type doorRates struct{ http, counted, sent, dropped float64 }
+
+// measure returns the medians of all runs.
+func (d *doors) measure(ctx context.Context) (doorRates, error) {
 	var byHTTP, counted, sent, dropped []float64
 	for range runs {
 		rate, err := d.overHTTP(ctx)
 		if err != nil {
-			return nil, err
+			return doorRates{}, err
 		}
 		c, s, x, err := d.overUDP(ctx)
 		if err != nil {
-			return nil, err
+			return doorRates{}, err
 		}
 		byHTTP, counted, sent, dropped = append(byHTTP, rate), append(counted, c), append(sent, s), append(dropped, x)
 	}
-	return []string{
-		count(median(byHTTP)) + "/s", count(median(counted)) + "/s", count(median(sent)) + "/s", count(median(dropped)) + "/s",
-	}, nil
+	return doorRates{median(byHTTP), median(counted), median(sent), median(dropped)}, nil
 }
 
 // askTogether calls work from some callers at once, until the time is up, and returns how

@@ -26,35 +26,35 @@ const (
 	stallReaders = 1000
 )
 
-// streamReaders are the readers of streams that are measured.
-type streamReaders struct {
-	most    int // of the largest size
-	friends int // of each reader of live friends
-}
-
 // measureEvents has readers take streams of a server in a process of its own.
-func measureEvents(ctx context.Context, of streamReaders) (section, error) {
+func measureEvents(ctx context.Context, sizes []int, friends int) (section, error) {
 	s := section{
 		title: "Streams of events",
 		about: fmt.Sprintf("One server, in a process of its own, which also makes %d events a second by logins and kicks of users, each of whom is a friend of %d readers. "+
 			"Readers are connections to this process. A reader of friends has %d friends and hears of each who comes or goes; a reader of events follows the events of one user. "+
 			"The latency runs from the instant that the event carries until the reader has it, so it includes the wait for the disk. "+
-			"Memory is what the resident size of the server grew by, for each reader; some seconds of events are included.", eventRate, friendsOfReader, of.friends),
+			"Memory is what the resident size of the server grew by, for each reader; some seconds of events are included.", eventRate, friendsOfReader, friends),
 	}
 	t := table{head: []string{"engine", "readers", "of", "events/s told", "p50", "p99", "longest", "memory a reader"}}
 	for _, onRedis := range []bool{false, true} {
-		for _, readers := range []int{of.most / 100, of.most / 10, of.most} {
-			for _, friends := range []int{of.friends, 0} {
+		for _, readers := range sizes {
+			for _, friends := range []int{friends, 0} {
 				row, err := eventLatency(ctx, onRedis, readers, friends)
 				if err != nil {
 					return s, err
 				}
-				t.add(row...)
+				t.add(row.cells()...)
+				s.within("P17", row.name()+": from change to reader, p99", row.p99, time.Second)
+				s.atMost("P17", row.name()+": memory of a reader", row.each, 20_000, func(n float64) string { return fmt.Sprintf("%.1f KB", n/1000) })
 			}
 		}
 	}
+	s.tables = []table{t}
+	if len(sizes) == 1 {
+		return s, nil
+	}
 	stall, err := eventStall(ctx)
-	s.tables = []table{t, stall}
+	s.tables = append(s.tables, stall)
 	return s, err
 }
 
@@ -206,38 +206,56 @@ func (r *eventRun) sorted() []time.Duration {
 	return all
 }
 
+// streamed is what readers met.
+type streamed struct {
+	engine, of        string
+	readers           int
+	rate, each        float64 // events a second told to all, and bytes of memory a reader
+	p50, p99, longest time.Duration
+}
+
+func (r streamed) name() string {
+	return fmt.Sprintf("%s, %s readers of %s", r.engine, count(float64(r.readers)), r.of)
+}
+
+func (r streamed) cells() []string {
+	return []string{
+		r.engine, count(float64(r.readers)), r.of, count(r.rate), millis(r.p50), millis(r.p99), millis(r.longest), fmt.Sprintf("%.1f KB", r.each/1000),
+	}
+}
+
 // eventLatency measures readers with so many friends each; 0 for readers of events.
-func eventLatency(ctx context.Context, onRedis bool, readers, friends int) (row []string, err error) {
+func eventLatency(ctx context.Context, onRedis bool, readers, friends int) (row streamed, err error) {
 	r, err := startEvents(ctx, onRedis, readers, friends)
 	if err != nil {
-		return nil, err
+		return row, err
 	}
 	defer func() { err = errors.Join(err, r.stop()) }()
 	if err := r.tell("settle"); err != nil {
-		return nil, err
+		return row, err
 	}
 	before, err := r.resident()
 	if err != nil {
-		return nil, err
+		return row, err
 	}
 	if err := r.connectAll(ctx, readers, friends > 0); err != nil {
-		return nil, err
+		return row, err
 	}
 	if err := r.tell(fmt.Sprint("rate ", eventRate)); err != nil {
-		return nil, err
+		return row, err
 	}
 	// The first seconds are not counted: the streams begin.
 	if err := wait(ctx, 3*time.Second); err != nil {
-		return nil, err
+		return row, err
 	}
 	r.live.Store(true)
 	if err := wait(ctx, eventSeconds); err != nil {
-		return nil, err
+		return row, err
 	}
 	r.live.Store(false)
 	after, err := r.resident()
 	if err != nil {
-		return nil, err
+		return row, err
 	}
 	for _, reader := range r.readers {
 		_ = reader.conn.Close() // it has been read
@@ -245,20 +263,20 @@ func eventLatency(ctx context.Context, onRedis bool, readers, friends int) (row 
 	r.work.Wait()
 	all := r.sorted()
 	if len(all) == 0 {
-		return nil, errors.New("nobody was told of an event")
+		return row, errors.New("nobody was told of an event")
 	}
-	engine, of := "embedded", "events"
+	row = streamed{
+		engine: "embedded", of: "events", readers: readers,
+		rate: float64(len(all)) / eventSeconds.Seconds(), each: float64(after-before) / float64(readers),
+		p50: all[len(all)/2], p99: all[len(all)*99/100], longest: all[len(all)-1],
+	}
 	if onRedis {
-		engine = "Redis"
+		row.engine = "Redis"
 	}
 	if friends > 0 {
-		of = "friends"
+		row.of = "friends"
 	}
-	return []string{
-		engine, count(float64(readers)), of, count(float64(len(all)) / eventSeconds.Seconds()),
-		millis(all[len(all)/2]), millis(all[len(all)*99/100]), millis(all[len(all)-1]),
-		fmt.Sprintf("%.1f KB", float64(after-before)/float64(readers)/1000),
-	}, nil
+	return row, nil
 }
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.0f ms", float64(d)/1e6) }

@@ -37,7 +37,7 @@ var dueCalls = [...]string{"login", "touch", "verify", "beat", "list"}
 
 // measureExpiry measures what others notice when many sessions, or users, are
 // due at one instant.
-func measureExpiry(ctx context.Context, most int) (section, error) {
+func measureExpiry(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Many due at one instant",
 		about: "Sessions last touched in one second, then users last heard in one second, reach their deadline together. " +
@@ -54,14 +54,44 @@ func measureExpiry(ctx context.Context, most int) (section, error) {
 	defer runtime.GOMAXPROCS(before)
 	for _, what := range []string{"sessions", "users"} {
 		t := table{head: append(append([]string{what, "", ""}, dueCalls[:]...), "sync", "processor", "GC", "took", "flush", "memory", "hold")}
-		for _, n := range []int{most / 10, most} {
-			if err := expiryOf(ctx, &t, what, n); err != nil {
+		for _, n := range sizes {
+			late, err := expiryOf(ctx, &t, what, n)
+			if err != nil {
 				return s, err
 			}
+			s.dueTargets(count(float64(n))+" "+what, late)
 		}
 		s.tables = append(s.tables, t)
 	}
 	return s, nil
+}
+
+// dueWaits are how long the calls took, and the syncs of the file.
+type dueWaits [probes][]time.Duration
+
+// dueLate is what no call but a list is to take.
+const dueLate = 10 * time.Millisecond
+
+// over counts the waits that are longer.
+func over(all []time.Duration, most time.Duration) (n int) {
+	for _, d := range all {
+		if d > most {
+			n++
+		}
+	}
+	return n
+}
+
+// dueTargets notes how many calls were late, and how long the longest list took.
+func (s *section) dueTargets(due string, all dueWaits) {
+	whole := func(n float64) string { return fmt.Sprint(n) }
+	for i, call := range dueCalls {
+		if call == "list" {
+			s.within("P9", due+" due: longest list", percentile(all[i], 100), 250*time.Millisecond)
+			continue
+		}
+		s.atMost("P9", fmt.Sprintf("%s due: over 10 ms, of %s calls of %s", due, count(float64(len(all[i]))), call), float64(over(all[i], dueLate)), 0, whole)
+	}
 }
 
 // dueFor is how long what is due is measured at most, and the time before it.
@@ -87,6 +117,7 @@ type dueRun struct {
 	ticks atomic.Int64
 	rss   atomic.Int64
 	sched runtimeWaits
+	due   dueWaits
 	stop  chan struct{}
 	done  sync.WaitGroup
 	mu    sync.Mutex
@@ -120,15 +151,15 @@ func (r *dueRun) failed(err error) bool {
 	return err != nil
 }
 
-func expiryOf(ctx context.Context, t *table, what string, n int) error {
+func expiryOf(ctx context.Context, t *table, what string, n int) (due dueWaits, err error) {
 	dir, err := os.MkdirTemp("", "rollcall-bench")
 	if err != nil {
-		return err
+		return due, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	policies, err := rollcall.NewPolicies(rollcall.Policy{IdleTimeout: 2 * time.Hour}, rollcall.Policy{App: "due", IdleTimeout: 30 * time.Minute})
 	if err != nil {
-		return err
+		return due, err
 	}
 	clock := &heldClock{at: time.Now().Truncate(time.Second)}
 	open := func(d local.Durability) (*local.Engine, *rollcall.Roll, error) {
@@ -143,7 +174,7 @@ func expiryOf(ctx context.Context, t *table, what string, n int) error {
 	// Filled without a sync for each login, and never ticked: the clock may leap.
 	engine, roll, err := open(local.Interval)
 	if err != nil {
-		return err
+		return due, err
 	}
 	b := &bench{Roll: roll, engine: engine, dir: dir}
 	if what == "sessions" {
@@ -155,11 +186,11 @@ func expiryOf(ctx context.Context, t *table, what string, n int) error {
 		clock.at = clock.at.Add(5*time.Minute - 2*time.Second - controlFor(what, n))
 	}
 	if err = errors.Join(err, roll.Close(), engine.Close()); err != nil {
-		return err
+		return due, err
 	}
 	engine, roll, err = open(local.Always)
 	if err != nil {
-		return err
+		return due, err
 	}
 	r := &dueRun{Roll: roll, clock: clock, stop: make(chan struct{})}
 	if what == "sessions" {
@@ -170,7 +201,7 @@ func expiryOf(ctx context.Context, t *table, what string, n int) error {
 		clock.began.Store(&began)
 		err = r.run(ctx, t, dir, what, n)
 	}
-	return errors.Join(err, roll.Close(), engine.Close())
+	return r.due, errors.Join(err, roll.Close(), engine.Close())
 }
 
 // untilSilent lets the users of the sessions be announced offline, and goes on in
@@ -255,9 +286,9 @@ func (r *dueRun) run(ctx context.Context, t *table, dir, what string, n int) err
 	go func() { all <- r.ended(ctx, after, what, n) }()
 	select {
 	case err = <-all:
-		r.rows(t, "", "due", took())
+		r.due = r.rows(t, "", "due", took())
 	case <-time.After(dueFor):
-		r.rows(t, "", "due", "")
+		r.due = r.rows(t, "", "due", "")
 		err = <-all
 		last := t.rows[len(t.rows)-1]
 		last[len(last)-4] = took()
@@ -343,8 +374,7 @@ func (r *dueRun) forget() {
 }
 
 // rows adds what was measured since the last ones.
-func (r *dueRun) rows(t *table, n, when, took string) {
-	var all [probes][]time.Duration
+func (r *dueRun) rows(t *table, n, when, took string) (all dueWaits) {
 	for i := range all {
 		all[i] = r.waits[i].take()
 	}
@@ -367,17 +397,12 @@ func (r *dueRun) rows(t *table, n, when, took string) {
 	t.add(append(row("", "99.9 %", at(.999)), sched.at(.999), "", "", "", "", "")...)
 	late := []string{"", when, "over 10 ms"}
 	for _, l := range all {
-		n := 0
-		for _, d := range l {
-			if d > 10*time.Millisecond {
-				n++
-			}
-		}
-		late = append(late, fmt.Sprintf("%d of %s", n, count(float64(len(l)))))
+		late = append(late, fmt.Sprintf("%d of %s", over(l, dueLate), count(float64(len(l)))))
 	}
 	t.add(append(late, "", "", "", "", "", "")...)
 	t.add(append(row("", "longest", at(1)), sched.at(1), gc.at(1), took,
 		time.Duration(r.ticks.Swap(0)).Round(10*time.Millisecond).String(), mib(r.rss.Swap(0)), longestHold())...)
+	return all
 }
 
 func atLeast(v *atomic.Int64, to int64) {

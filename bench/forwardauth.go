@@ -27,7 +27,7 @@ const (
 
 // measureForwardAuth measures what it costs a site that nginx asks Rollcall about each
 // request, and verify beside the server's own health check.
-func measureForwardAuth(ctx context.Context) (section, error) {
+func measureForwardAuth(ctx context.Context, _ []int) (section, error) {
 	s := section{
 		title: "Forward-auth behind nginx",
 		about: fmt.Sprintf("nginx with [the configuration of the example](../examples/forward-auth/nginx.conf), an application that answers at once, a server, and this process, which asks, on one machine. %d connections, each request with the cookie of one of %d sessions. ", authCallers, authSessions) +
@@ -219,6 +219,7 @@ func (a *auth) behind(ctx context.Context, s *section) error {
 	}
 	row("verified", most, &with)
 	row("not verified", most0, &without)
+	s.within("P16", "forward-auth: added at p99 at half of the greatest rate", time.Duration((median(with[1])-median(without[1]))*1e6), 2*time.Millisecond)
 	t.note = fmt.Sprintf("Added at half of the greatest rate: p50 %s, p99 %s.",
 		took(time.Duration((median(with[0])-median(without[0]))*1e6)), took(time.Duration((median(with[1])-median(without[1]))*1e6)))
 	s.tables = append(s.tables, t)
@@ -242,6 +243,7 @@ func (a *auth) beside(ctx context.Context, s *section) error {
 	}
 	t.add("`GET /v1/verify?proxy=1`", count(median(verify)))
 	t.add("`GET /healthz`", count(median(health)))
+	s.atLeast("P16", "verify, over health checks of the same server", median(verify)/median(health), .8, times)
 	t.note = fmt.Sprintf("Verify does %s of the health checks.", times(median(verify)/median(health)))
 	s.tables = append(s.tables, t)
 	return nil

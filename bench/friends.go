@@ -30,7 +30,7 @@ func friendCases() []friendCase {
 
 // measureFriends measures who of somebody's friends is online, alone and beside writers,
 // against the copy that a hand-made design makes of everyone seen.
-func measureFriends(ctx context.Context, users int) (section, error) {
+func measureFriends(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Friends online",
 		about: fmt.Sprintf("%d users, one after the other, ask who of their friends was seen within %v; half of all users, and so half of the friends, were seen %v ago. ", askers, onlineFor, staleFor) +
@@ -38,7 +38,7 @@ func measureFriends(ctx context.Context, users int) (section, error) {
 			"Redis: a sorted set of users by last-seen time is copied (`ZUNIONSTORE`), cut (`ZREMRANGEBYSCORE`), intersected with the friends' set (`ZINTERSTORE`), read and deleted in one `MULTI`, three times; alone.",
 	}
 	t := table{head: []string{"users seen", "friends", "online", "page", "alone", "p99", "beside writers", "p99", "Redis", "ratio of medians"}}
-	for _, n := range tenfold(users) {
+	for _, n := range sizes {
 		rows, err := friendTimes(ctx, n)
 		if err != nil {
 			return s, err
@@ -53,7 +53,12 @@ func measureFriends(ctx context.Context, users int) (section, error) {
 				if same != row.online {
 					return s, fmt.Errorf("of %d users, %d friends are online on one side and %d on the other", n, row.online, same)
 				}
-				hand, ratio = took(median(all)), times(float64(median(all))/float64(median(row.alone)))
+				gain := float64(median(all)) / float64(median(row.alone))
+				s.within("P6", fmt.Sprintf("friends online of %d, of %s users, all on one page, p99", row.friends, count(float64(n))), percentile(row.alone, 99), 100*time.Microsecond)
+				s.atLeast("P6", "the same, medians, over the hand-made way", gain, 100_000, times)
+				hand, ratio = took(median(all)), times(gain)
+			} else if row.friends == befriended {
+				s.within("P6", fmt.Sprintf("a page of %d of them, p99", row.limit), percentile(row.alone, 99), 100*time.Microsecond)
 			}
 			t.add(count(float64(n)), count(float64(row.friends)), strconv.Itoa(row.online), strconv.Itoa(row.limit),
 				took(median(row.alone)), took(percentile(row.alone, 99)), took(median(row.beside)), took(percentile(row.beside, 99)), hand, ratio)

@@ -81,14 +81,14 @@ func writeFile(path string, write func(io.Writer) error) error {
 }
 
 // measureImport measures the import of login histories.
-func measureImport(ctx context.Context) (section, error) {
+func measureImport(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Import of login history",
 		about: fmt.Sprintf("A CSV file of RFC 3339 times and users, %s users at random over %d days, into a new data directory, synced, checkpoints included; `again` imports it once more, when nothing is new. ", count(historyUsers), historyDays) +
 			"Redis: one `SETBIT` of the day's bitmap a row, pipelined from memory without parsing a file, without persistence. Both: median of three.",
 	}
 	t := table{head: []string{"rows", "any order", "again", "in order of time", "gzip, any order", "Redis", "any order: ratio"}}
-	for _, n := range []int{100_000, 1_000_000, 10_000_000} {
+	for _, n := range sizes {
 		own, err := importRates(ctx, n)
 		if err != nil {
 			return s, err

@@ -24,14 +24,24 @@ return redis.call('SET', 'login:' .. ARGV[2] .. ':' .. ARGV[3], ARGV[4])`
 var alwaysSynced = []string{"--appendonly", "yes", "--appendfsync", "always"} //nolint:gochecknoglobals // a constant
 
 // measureLogins measures logins that are on disk before they are answered.
-func measureLogins(ctx context.Context) (section, error) {
+func measureLogins(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Durable logins",
 		about: "Each login is synced to disk before it is answered; three times the given number of logins go to one store. " +
 			"Rollcall: `Roll.Login` with six attributes. Redis: `appendfsync always`, `redis-benchmark -c <callers> evalsha` of a script with the hand-made list's three writes. Both: median of three.",
 	}
 	t := table{head: []string{"logins", "callers", "Rollcall", "p50", "p99", "Redis", "ratio"}}
-	for _, c := range []struct{ logins, callers int }{{2_000, 64}, {20_000, 64}, {200_000, 64}, {20_000, 16}, {20_000, 256}, {20_000, 1024}} {
+	type loginCase struct{ logins, callers int }
+	var cases []loginCase
+	for _, n := range sizes {
+		cases = append(cases, loginCase{n, sharers})
+	}
+	if len(sizes) > 1 {
+		for _, callers := range []int{16, 256, 1024} {
+			cases = append(cases, loginCase{sizes[1], callers})
+		}
+	}
+	for _, c := range cases {
 		own, each, err := loginRate(ctx, c.logins, c.callers)
 		if err != nil {
 			return s, err
@@ -40,6 +50,7 @@ func measureLogins(ctx context.Context) (section, error) {
 		if err != nil {
 			return s, err
 		}
+		s.atLeast("P10", fmt.Sprintf("durable logins of %d callers, over Redis that syncs each", c.callers), own/redis, 3, times)
 		t.add(count(float64(c.logins)), strconv.Itoa(c.callers), count(own)+"/s", took(percentile(each, 50)), took(percentile(each, 99)),
 			count(redis)+"/s", times(own/redis))
 	}

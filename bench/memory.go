@@ -26,7 +26,7 @@ func fillUsers(ctx context.Context, b *bench, n int) error {
 }
 
 // measureMemory measures what a user seen costs.
-func measureMemory(ctx context.Context) (section, error) {
+func measureMemory(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Memory of one user seen",
 		about: "Numeric ids, seen by beats in batches of 1,000. Rollcall: resident memory of the whole process (VmRSS), less that of one with an empty engine, " +
@@ -37,7 +37,7 @@ func measureMemory(ctx context.Context) (section, error) {
 	if err != nil {
 		return s, err
 	}
-	for _, n := range []int{100_000, 1_000_000, 10_000_000} {
+	for _, n := range sizes {
 		f, err := inChild(ctx, "users", n)
 		if err != nil {
 			return s, err

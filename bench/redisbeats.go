@@ -36,14 +36,14 @@ var depths = []struct {
 
 // measureRedisBeats measures heartbeats through the distributed engine against
 // those of a hand-made sorted set.
-func measureRedisBeats(ctx context.Context, users int) (section, error) {
+func measureRedisBeats(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Distributed engine: heartbeats of random users",
 		about: fmt.Sprintf("Two servers of the same kind, without persistence, 7 in 10 of the users in each before: at first 3 in 10 beats bring someone online, and append an event unless there are to be none. Rollcall: `Roll.Beat` of random users out of all from so many callers at once, for %v; in a window in which all of them stay online. ", beatFor) +
 			"Redis: `redis-benchmark -c 50 -P <p> -r <users> zadd users <now> __rand_int__`, its score that of the start of the run. By turns; of each the median of three.",
 	}
-	for _, n := range tenfold(users) {
-		t, err := sharedBeats(ctx, n)
+	for _, n := range sizes {
+		t, err := s.sharedBeats(ctx, n)
 		if err != nil {
 			return s, err
 		}
@@ -87,7 +87,7 @@ func beatOptions(quiet bool) rollcall.Options {
 
 func (r *beatRivals) close() error { return errors.Join(r.own.close(), r.hand.stop()) }
 
-func sharedBeats(ctx context.Context, n int) (table, error) {
+func (s *section) sharedBeats(ctx context.Context, n int) (table, error) {
 	t := table{
 		head: []string{"callers × users", "Rollcall", "without events", "Redis", "ratio", "without events"},
 		note: fmt.Sprintf("Out of %s users.", count(float64(n))),
@@ -103,6 +103,9 @@ func sharedBeats(ctx context.Context, n int) (table, error) {
 		}
 		for i, b := range d.beats {
 			loud, quiet := median(own[1][i]), median(own[0][i])
+			if b.batch > 1 {
+				s.atLeast("P13", "heartbeats with events, "+b.String()+", over Redis with as many in flight", loud/median(hand), .9, times)
+			}
 			t.add(b.String(), count(loud)+"/s", count(quiet)+"/s",
 				fmt.Sprintf("-P %d: %s/s", d.pipeline, count(median(hand))), times(loud/median(hand)), times(quiet/median(hand)))
 		}

@@ -16,7 +16,7 @@ import (
 
 // measureRedisDue lets sessions of the distributed engine pass their deadline at
 // one instant, and has clients ask meanwhile.
-func measureRedisDue(ctx context.Context, most int) (section, error) {
+func measureRedisDue(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Sessions of the distributed engine due at one instant",
 		about: "All sessions end by idleness, and all their users fall silent, at one instant: they were begun before an outage, whose grace ends then. They were imported. " +
@@ -29,7 +29,7 @@ func measureRedisDue(ctx context.Context, most int) (section, error) {
 		"sessions", "command", "", "median", "99 %", "99.9 %", "longest", "slow", "swept", "in", "Redis a session",
 		"longest: Redis worked, waited", "busiest: worked, waited",
 	}}
-	for _, n := range []int{most / 100, most / 10, most} {
+	for _, n := range sizes {
 		rows, err := redisDue(ctx, n)
 		if err != nil {
 			return s, err

@@ -17,14 +17,14 @@ import (
 const figureDays = 60
 
 // measureRedisFigures asks the distributed engine for the figures of two months.
-func measureRedisFigures(ctx context.Context, most int) (section, error) {
+func measureRedisFigures(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Figures of attendance of the distributed engine",
 		about: fmt.Sprintf("%d days of marks, as under Attendance. All figures are of these days, and of one server that holds nothing of them: what it needs comes from Redis each time. ", figureDays) +
 			"Medians of 5, but of a first series, which keeps the figures of days that are over. Beside each time: how much of a processor Redis and the server took, and what Redis sent.",
 	}
 	t := table{head: []string{"users", "question", "time", "Redis's processor", "the server's", "sent"}}
-	for _, n := range tenfold(most) {
+	for _, n := range sizes {
 		if err := redisFigures(ctx, n, &t); err != nil {
 			return s, err
 		}

@@ -18,6 +18,8 @@ type section struct {
 	tables []table
 	flags  string // given besides -what
 	took   time.Duration
+
+	targets []target // what was measured of them
 }
 
 type table struct {
@@ -84,29 +86,35 @@ medians of three. An absolute figure only says the order of magnitude: take the
 ratios, and how the cost grows from one size to the next.
 `
 
-// writeSection puts a section into the report, in the place of the one it had.
+// writeSection puts a section into the report, in the place of the one it had; a new one goes
+// before those of the parts that follow. All else in the report stays.
 func writeSection(path, name string, s section) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	kept := map[string]string{}
-	for _, text := range strings.Split("\n"+string(old), "\n## ")[1:] {
-		for _, p := range parts(0, streamReaders{}) {
-			if strings.Contains(text, "-what "+p.name+"`") {
-				kept[p.name] = "## " + strings.TrimSpace(text) + "\n"
-			}
+	texts := []string{preface}
+	if len(old) > 0 {
+		texts = strings.Split(string(old), "\n## ")
+	}
+	order := names()
+	place, at := slices.Index(order, name), len(texts)
+	for i, text := range texts[1:] {
+		of := slices.IndexFunc(order, func(other string) bool { return strings.Contains(text, "-what "+other+"` (took") })
+		if of == place {
+			texts, at = slices.Delete(texts, i+1, i+2), i+1
+			break
+		}
+		if of > place {
+			at = min(at, i+1)
 		}
 	}
-	kept[name] = s.markdown(name)
-	var b strings.Builder
-	b.WriteString(preface)
-	for _, p := range parts(0, streamReaders{}) {
-		if kept[p.name] != "" {
-			b.WriteString("\n" + kept[p.name])
-		}
+	own := strings.TrimPrefix(s.markdown(name), "## ")
+	texts = slices.Insert(texts, at, own)
+	for i := range texts {
+		texts[i] = strings.TrimSpace(texts[i]) + "\n"
 	}
-	return os.WriteFile(path, []byte(b.String()), 0o644) //nolint:gosec // a report for everyone
+	return os.WriteFile(path, []byte(strings.Join(texts, "\n## ")), 0o644) //nolint:gosec // a report for everyone
 }
 
 func median[T cmp.Ordered](list []T) T {
@@ -156,6 +164,3 @@ func took(d time.Duration) string {
 		return fmt.Sprintf("%.2f ms", float64(d)/1e6)
 	}
 }
-
-// tenfold returns three sizes, each ten times the one before.
-func tenfold(most int) []int { return []int{most / 100, most / 10, most} }

@@ -65,7 +65,7 @@ func fillLogins(ctx context.Context, b *bench, n int, login loginMaker) error {
 }
 
 // measureSessions measures what a session costs.
-func measureSessions(ctx context.Context) (section, error) {
+func measureSessions(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "Memory of one session",
 		about: "One session a user. Rollcall: resident memory of the whole process (VmRSS), less that of one with an empty engine, and the engine's own account of sessions, and of all that a login leaves (id, last-seen time and day besides). " +
@@ -78,7 +78,7 @@ func measureSessions(ctx context.Context) (section, error) {
 		{"Six attributes, of which four repeat among at most 1,000 values and two are 8 bytes of their own.", "bare sessions", bareLogin},
 		{"The same, with name, app, device, user agent and an address besides.", "sessions", makeLogin},
 	} {
-		t, err := sessionTable(ctx, c.child, c.login)
+		t, err := sessionTable(ctx, sizes, c.child, c.login)
 		if err != nil {
 			return s, err
 		}
@@ -88,13 +88,13 @@ func measureSessions(ctx context.Context) (section, error) {
 	return s, nil
 }
 
-func sessionTable(ctx context.Context, child string, login loginMaker) (table, error) {
+func sessionTable(ctx context.Context, sizes []int, child string, login loginMaker) (table, error) {
 	t := table{head: []string{"sessions", "process", "less empty", "a session", "engine: session", "engine: all", "Redis", "a session", "ratio"}}
 	empty, err := inChild(ctx, child, 0)
 	if err != nil {
 		return t, err
 	}
-	for _, n := range []int{10_000, 100_000, 1_000_000} {
+	for _, n := range sizes {
 		f, err := inChild(ctx, child, n)
 		if err != nil {
 			return t, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ type wholeTime struct {
 }
 
 // measureWhole fills one process with all that a large application has, and opens it again.
-func measureWhole(ctx context.Context, users int) (section, error) {
+func measureWhole(ctx context.Context, sizes []int) (section, error) {
 	s := section{
 		title: "A whole application in one process",
 		about: fmt.Sprintf("Numeric ids, seen by beats in batches of 1,000 from one goroutine; then a login of one user in %d, with six attributes of which four repeat and two are unique, from four. ", wholeShare) +
@@ -56,7 +57,7 @@ func measureWhole(ctx context.Context, users int) (section, error) {
 	if err != nil {
 		return s, err
 	}
-	for size, n := range tenfold(users) {
+	for size, n := range sizes {
 		f, err := wholeRun(ctx, n)
 		if err != nil {
 			return s, err
@@ -64,6 +65,7 @@ func measureWhole(ctx context.Context, users int) (section, error) {
 		sessions := n / wholeShare
 		of := func(bytes int64, n int) string { return fmt.Sprintf("%.1f B", float64(bytes)/float64(n)) }
 		ofSessions := f.Sessions.RSS - f.Users.RSS
+		s.wholeTargets(f, float64(f.Users.RSS-empty.RSS)/float64(n), float64(ofSessions)/float64(sessions), count(float64(n)))
 		fill.add(count(float64(n)), count(float64(sessions)), mib(f.Sessions.RSS), of(f.Users.RSS-empty.RSS, n),
 			of(f.Reopened.RSS-empty.RSS-ofSessions, n), of(ofSessions, sessions),
 			f.UsersTook.Round(100*time.Millisecond).String(), f.SessionsTook.Round(100*time.Millisecond).String(), count(f.Beats)+"/s",
@@ -80,6 +82,19 @@ func measureWhole(ctx context.Context, users int) (section, error) {
 	fill.note = fmt.Sprintf("The process with an empty engine: %s.", mib(empty.RSS))
 	s.tables = append(s.tables, fill, asked)
 	return s, nil
+}
+
+// wholeTargets notes what the largest size is to reach.
+func (s *section) wholeTargets(f wholeFigures, user, session float64, users string) {
+	s.atMost("P1", "memory of a user seen, of "+users, user, 24, bytesOf)
+	s.atMost("P7", "memory of a session, of a tenth as many", session, 150, bytesOf)
+	for i, q := range f.Alone {
+		if strings.HasPrefix(q.Name, "users online") {
+			s.within("P5", q.Name+", median", q.P50, 20*time.Microsecond)
+		}
+		s.within("P14", q.Name+", p99 beside "+count(besideBeats)+" beats a second", f.Beside[i].P99, 5*time.Millisecond)
+	}
+	s.atMost("P11", "ready after a restart, seconds", f.ReadyTook.Seconds(), 30, trimmed)
 }
 
 // wholeRun runs both children on one directory.
