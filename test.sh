@@ -63,6 +63,8 @@ prepare() {
     have chromium || missing+=(chromium)
     have promtool || missing+=(prometheus)
     have script || missing+=(bsdutils)
+    { have podman && have runc && have crun; } || missing+=(podman runc crun)
+    have curl || missing+=(curl ca-certificates)
     ((${#missing[@]})) || return 0
 
     if ((EUID == 0)) && have apt-get; then
@@ -78,6 +80,7 @@ prepare() {
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
     have java && have php || say "no java or no php: the programs of the documentation are not all run here"
     have script || say "no script of util-linux: rollcall top is not tested on a terminal here"
+    have podman || say "no podman: the image is not run here"
     have npm || say "no npm: the OpenAPI document is not tested with linters and a generated client here"
 }
 
