@@ -5,7 +5,8 @@ package docs
 
 import "embed"
 
-// Files are the pages as they stand in this folder. README.md lists them.
+// Files are the pages as they stand in this folder, and the pictures on them. README.md lists
+// the pages.
 //
 //go:embed README.md api.md attendance.md cli.md comparison.md concepts.md configuration.md
 //go:embed console.md deploying.md engines.md events.md faq.md first-hour.md forward-auth.md
@@ -13,4 +14,5 @@ import "embed"
 //go:embed performance.md presence.md reliability.md security.md sessions.md
 //go:embed troubleshooting.md udp.md webhooks.md
 //go:embed zh-CN/*.md
+//go:embed growth.svg
 var Files embed.FS

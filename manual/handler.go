@@ -71,7 +71,23 @@ func build(pages fs.FS) (map[string]file, error) {
 		}
 		files[b.folder+"search.json"] = newFile("application/json", index)
 	}
-	return files, nil
+	return files, addPictures(files, pages)
+}
+
+// addPictures adds the pictures, which stand beside the English pages.
+func addPictures(files map[string]file, pages fs.FS) error {
+	names, err := fs.Glob(pages, "*.svg")
+	if err != nil {
+		return fmt.Errorf("manual: %w", err)
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(pages, name)
+		if err != nil {
+			return fmt.Errorf("manual: %w", err)
+		}
+		files[name] = newFile("image/svg+xml", content)
+	}
+	return nil
 }
 
 // ServeHTTP implements http.Handler.

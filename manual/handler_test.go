@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall/rollcall/docs"
 	"github.com/rollcall/rollcall/manual"
 )
 
@@ -28,7 +29,7 @@ func get(h *manual.Handler, path string) *httptest.ResponseRecorder {
 // the program does not carry.
 func repository() fs.FS {
 	out := make(fstest.MapFS)
-	for _, pattern := range []string{"*.md", "zh-CN/*.md"} {
+	for _, pattern := range []string{"*.md", "zh-CN/*.md", "growth.svg"} {
 		names, err := fs.Glob(os.DirFS("../docs"), pattern)
 		if err != nil {
 			panic(err) // the pattern is ours
@@ -45,6 +46,26 @@ func repository() fs.FS {
 		}
 	}
 	return out
+}
+
+// TestThePicturesOfPagesAreServed expects each picture that a page shows at the address it names.
+func TestThePicturesOfPagesAreServed(t *testing.T) {
+	h := manual.New(docs.Files)
+	shown := 0
+	for path, body := range pagesOf(t, h) {
+		base, err := url.Parse(path)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`<img src="([^"]+)" alt="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+			at, err := base.Parse(m[1])
+			require.NoError(t, err)
+			w := get(h, at.Path)
+			require.Equal(t, 200, w.Code, "%s shows %s", path, m[1])
+			require.Equal(t, "image/svg+xml", w.Header().Get("Content-Type"))
+			require.NotEmpty(t, m[2], "%s: words for whoever does not see %s", path, m[1])
+			shown++
+		}
+	}
+	require.GreaterOrEqual(t, shown, 2, "one in each language at least")
 }
 
 // pagesOf lists the paths of all pages that the contents of the first ones link to.
@@ -103,7 +124,7 @@ func TestEveryLinkAndAnchorOfThePagesLeadsSomewhere(t *testing.T) {
 func TestNothingIsFetchedFromElsewhere(t *testing.T) {
 	for path, page := range pagesOf(t, manual.New(repository())) {
 		for _, m := range regexp.MustCompile(`<(?:script|link|img|source|iframe)[^>]* (?:src|href)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-			require.Regexp(t, `^(\.\.?/manual\.(css|js)|data:,)$`, m[1], "%s", path)
+			require.Regexp(t, `^(\.\.?/manual\.(css|js)|data:,|(\.\./)?[a-z]+\.svg)$`, m[1], "%s", path)
 		}
 		require.NotRegexp(t, `<script>|<style>| style="| on[a-z]+="`, page, "%s: the policy allows nothing inline", path)
 	}
