@@ -53,6 +53,7 @@ func parts(friends int) []part {
 		{"redis-friends", tenfold(5 * m), []int{5 * m}, measureRedisFriends},
 		{"redis-pages", tenfold(m), []int{m}, measureRedisPages},
 		{"redis-memory", tenfold(m), []int{m}, measureRedisMemory},
+		{"redis-cluster", tenfold(200 * k), nil, measureRedisCluster},
 		{"archive", nil, nil, measureArchive},
 		{"redis-figures", tenfold(500 * k), nil, measureRedisFigures},
 		{"redis-due", tenfold(2500 * k), nil, measureRedisDue},
