@@ -113,7 +113,7 @@ func (e *Engine) Stats(ctx context.Context, v rollcall.Viewer) (rollcall.Stats, 
 		calls = append(calls,
 			plainCall(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "seen")).Build() }),
 			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "num")).Build() }),
-			plainCall(func() rueidis.Completed { return b().Zcard().Key(e.of(p, "login")).Build() }),
+			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "sessions")).Build() }),
 			plainCall(func() rueidis.Completed { return b().Hlen().Key(e.of(p, "bans")).Build() }),
 			plainCall(func() rueidis.Completed {
 				return b().Hmget().Key(e.of(p, "part")).Field("edges", "outagecount", "outages").Build()

@@ -67,7 +67,7 @@ type Engine struct {
 var _ rollcall.Engine = (*Engine)(nil)
 
 // format is the version of the layout of keys and records.
-const format = 14
+const format = 15
 
 // Open connects to Redis and prepares it: it gives the servers the scripts,
 // notes the layout of the data if there is none yet, and refuses one that is

@@ -43,6 +43,10 @@ import (
 // A cursor is a place in the order, so a page goes on behind a session that has ended. A
 // list changes nothing but to end what was due: if the server dies, nothing is left to do.
 
+// allSessions names the order of all sessions. No key has it: the orders of the kinds are merged,
+// see session_order.lua.
+const allSessions = "login"
+
 // Bounds of a list.
 const (
 	maxCandidates = 100_000 // sessions that a filter without an index looks at
@@ -73,7 +77,7 @@ func (e *Engine) List(ctx context.Context, at time.Time, q rollcall.SessionQuery
 	case l.mustGather(len(indexed)):
 		return l.answerGathered(ctx, indexed)
 	case q.Sort != rollcall.NewestSeen:
-		l.index = "login"
+		l.index = allSessions
 		if len(indexed) == 1 {
 			l.index = indexed[0]
 		}
@@ -89,7 +93,7 @@ type listing struct {
 	e         *Engine
 	at        time.Time
 	q         *rollcall.SessionQuery
-	index     string // key of the index within the partitions; "" for several conditions
+	index     string // order within the partitions, by:field:value or allSessions; "" for several conditions
 	low, high int64  // login_at in [low, high), ms
 }
 

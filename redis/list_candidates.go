@@ -224,7 +224,7 @@ func (l *listing) search(ctx context.Context, indexed []string) (*search, error)
 // what is due: at most so many in each, 0 for all.
 func (l *listing) askCandidates(ctx context.Context, s *search, indexed []string, parts []int, most int) error {
 	if len(indexed) == 0 && l.q.Filter.Users == nil {
-		indexed = []string{"login"}
+		indexed = []string{allSessions}
 	}
 	budget := fmt.Sprint(dueFirst)
 	for {
@@ -251,7 +251,7 @@ func (l *listing) askCandidates(ctx context.Context, s *search, indexed []string
 		// Partitions with much that is due did nothing else: end that, and ask again.
 		var late []int
 		for i, msg := range messages {
-			due, err := l.takeCandidates(s, of[i], walks[i], msg, l.step(walks[i], most))
+			due, err := l.takeCandidates(s, of[i], walks[i], msg)
 			if err != nil {
 				return err
 			}
@@ -322,9 +322,9 @@ func (l *listing) candidateCall(p int, w *candidateWalk, step int, budget string
 
 // takeCandidates takes the answer of a step. due says that the partition had more to end than
 // one step does, and answered nothing else.
-func (l *listing) takeCandidates(s *search, p int, w *candidateWalk, msg rueidis.RedisMessage, asked int) (due bool, err error) {
+func (l *listing) takeCandidates(s *search, p int, w *candidateWalk, msg rueidis.RedisMessage) (due bool, err error) {
 	reply, err := msg.ToArray()
-	if err != nil || len(reply) != 5 {
+	if err != nil || len(reply) != 6 {
 		return false, damaged("a list of sessions")
 	}
 	if n, _ := reply[0].AsInt64(); n == 1 {
@@ -340,7 +340,7 @@ func (l *listing) takeCandidates(s *search, p int, w *candidateWalk, msg rueidis
 	if last != "" {
 		w.behind = last
 	}
-	if int(looked) < asked {
+	if over, _ := reply[5].AsInt64(); over == 1 {
 		w.done, w.left = true, 0
 	}
 	return false, nil

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -15,7 +16,11 @@ const maxWalk = 256
 // come before it. It counts the sessions before an instant between two whose counts are known:
 // by interpolation, and by bisection if that does not halve the distance.
 func (l *listing) instantNear(ctx context.Context, m *loginMerge, skip int) (at int64, passed int, err error) {
-	first, last, err := l.span(ctx)
+	orders, err := l.orders(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	first, last, err := l.span(ctx, orders)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -34,7 +39,7 @@ func (l *listing) instantNear(ctx context.Context, m *loginMerge, skip int) (at 
 			x = near + (far-near)/2
 		}
 		x = min(max(x, near+1), far-1)
-		n, err := l.countBefore(ctx, instant(x))
+		n, err := l.countBefore(ctx, orders, instant(x))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -47,23 +52,56 @@ func (l *listing) instantNear(ctx context.Context, m *loginMerge, skip int) (at 
 	return instant(near), few, nil
 }
 
-// countBefore counts the sessions that come before those of an instant, without those that the
-// viewer must not see.
-func (l *listing) countBefore(ctx context.Context, at int64) (int, error) {
+// orders returns, by partition, the keys of the orders that the index is merged of.
+func (l *listing) orders(ctx context.Context) ([][]string, error) {
+	orders := make([][]string, len(l.e.keyPrefixes))
+	if l.index != allSessions {
+		for p := range orders {
+			orders[p] = []string{l.e.of(p, l.index)}
+		}
+		return orders, nil
+	}
+	calls := make([]call, len(orders))
+	for p := range calls {
+		calls[p] = plainCall(func() rueidis.Completed { return l.e.client.B().Smembers().Key(l.e.of(p, "kinds")).Build() })
+	}
+	messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
+	if err != nil {
+		return nil, err
+	}
+	for p, msg := range messages {
+		kinds, err := msg.AsStrSlice()
+		if err != nil {
+			return nil, damaged("the kinds of a partition")
+		}
+		for _, kind := range kinds {
+			orders[p] = append(orders[p], l.e.of(p, "by:kind:"+kind))
+		}
+	}
+	return orders, nil
+}
+
+// countBefore counts the sessions of some orders that come before those of an instant, without
+// those that the viewer must not see.
+func (l *listing) countBefore(ctx context.Context, orders [][]string, at int64) (int, error) {
 	low, high := strconv.FormatInt(l.low, 10), "("+strconv.FormatInt(at, 10)
 	if l.down() {
 		low, high = high, "("+strconv.FormatInt(l.high, 10)
 	}
-	orders := []string{l.index}
-	if l.public() {
-		orders = append(orders, "invisible:"+l.index)
-	}
 	var calls []call
-	for p := range l.e.keyPrefixes {
-		for _, order := range orders {
-			calls = append(calls, plainCall(func() rueidis.Completed {
-				return l.e.client.B().Zcount().Key(l.e.of(p, order)).Min(low).Max(high).Build()
-			}))
+	var signs []int
+	count := func(order string, sign int) {
+		signs = append(signs, sign)
+		calls = append(calls, plainCall(func() rueidis.Completed {
+			return l.e.client.B().Zcount().Key(order).Min(low).Max(high).Build()
+		}))
+	}
+	for p := range orders {
+		for _, order := range orders[p] {
+			count(order, 1)
+		}
+		if l.public() {
+			count(l.e.of(p, "invisible:"+l.index), -1)
 		}
 	}
 	messages, err := l.e.do(ctx, l.at.UnixMilli(), calls...)
@@ -76,22 +114,18 @@ func (l *listing) countBefore(ctx context.Context, at int64) (int, error) {
 		if err != nil {
 			return 0, damaged("a count")
 		}
-		if i%len(orders) == 0 {
-			n += int(c)
-		} else {
-			n -= int(c)
-		}
+		n += signs[i] * int(c)
 	}
 	return n, nil
 }
 
-// span returns the first and the last login in the order.
-func (l *listing) span(ctx context.Context) (first, last int64, err error) {
+// span returns the first and the last login in some orders.
+func (l *listing) span(ctx context.Context, orders [][]string) (first, last int64, err error) {
 	var calls []call
-	for p := range l.e.keyPrefixes {
+	for _, order := range slices.Concat(orders...) {
 		for _, rev := range []bool{false, true} {
 			calls = append(calls, plainCall(func() rueidis.Completed {
-				k := l.e.client.B().Zrange().Key(l.e.of(p, l.index))
+				k := l.e.client.B().Zrange().Key(order)
 				low, high := fmt.Sprint(l.low), fmt.Sprintf("(%d", l.high)
 				if rev {
 					return k.Min(high).Max(low).Byscore().Rev().Limit(0, 1).Withscores().Build()

@@ -50,12 +50,12 @@ func (r *rig) do(t *testing.T, args ...string) string {
 const copySessions = `
 local root, user = KEYS[1], ARGV[2]
 local sid = redis.call('ZRANGE', root .. ':u:' .. user, 0, 0)[1]
-local blob = redis.call('GET', root .. ':s:' .. sid)
+local blob = redis.call('HGET', root .. ':sessions', sid)
 local login = struct.unpack('>I6', sid)
 for i = 1, tonumber(ARGV[1]) - 1 do
   local id = string.sub(sid, 1, 6) .. struct.pack('>I8', i) .. string.sub(sid, 15)
-  redis.call('SET', root .. ':s:' .. id, blob)
-  for _, k in ipairs({'login', 'u:' .. user, 'idle:1800000', 'by:app:a', 'by:device:web', 'by:kind:user'}) do
+  redis.call('HSET', root .. ':sessions', id, blob)
+  for _, k in ipairs({'u:' .. user, 'idle:1800000', 'by:app:a', 'by:device:web', 'by:kind:user'}) do
     redis.call('ZADD', root .. ':' .. k, login, id)
   end
 end
@@ -188,7 +188,7 @@ func TestAnEndThatIsNotWrittenYetHoldsForEveryCommand(t *testing.T) {
 		calls := r.e.endCalls(0, &partEnds{user: "svc"}, &c)
 		_, err = r.e.do(t.Context(), r.clock.Now().UnixMilli(), calls...)
 		require.NoError(t, err)
-		require.Equal(t, fmt.Sprint(n), r.do(t, "ZCARD", "rc:{0}:login"), "the ends are to be written yet")
+		require.Equal(t, fmt.Sprint(n), r.do(t, "HLEN", "rc:{0}:sessions"), "the ends are to be written yet")
 		return r, in
 	}
 	t.Run("reads and touches", func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestAnEndThatIsNotWrittenYetHoldsForEveryCommand(t *testing.T) {
 		r, _ := begin(t)
 		require.Eventually(t, func() bool {
 			require.NoError(t, r.roll.Tick(t.Context()))
-			return r.do(t, "ZCARD", "rc:{0}:login") == "0"
+			return r.do(t, "HLEN", "rc:{0}:sessions") == "0"
 		}, time.Minute, time.Millisecond, "sweeps write the ends")
 		requireEachOnce(t, r.events(t, rollcall.SessionEnded), n, rollcall.CauseKicked)
 		require.Equal(t, "0", r.do(t, "EXISTS", "rc:{0}:cutoffs", "rc:{0}:cutoff:svc"))
@@ -294,7 +294,7 @@ func TestAKickCutShortSaysHowManyEnded(t *testing.T) {
 	require.Error(t, err)
 	left := 0
 	for p := range 4 {
-		n, err := strconv.Atoi(r.do(t, "ZCARD", r.e.of(p, "login")))
+		n, err := strconv.Atoi(r.do(t, "HLEN", r.e.of(p, "sessions")))
 		require.NoError(t, err)
 		if p != 2 { // what became of that step nobody can say
 			left += n

@@ -79,7 +79,7 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 	for i := 0; made < partitions; i++ {
 		u := fmt.Sprint("svc", i)
 		p := r.e.partOf(u)
-		if r.do(t, "EXISTS", r.e.of(p, "login")) == "1" {
+		if r.do(t, "EXISTS", r.e.of(p, "sessions")) == "1" {
 			continue
 		}
 		_, err := r.roll.Login(ctx, rollcall.Login{User: u, App: "a", Device: "web"})
@@ -98,7 +98,7 @@ func TestManyExpiriesAtOnceHoldNobodyUp(t *testing.T) {
 	}
 	left := func() (n int) {
 		for p := range partitions {
-			some, err := strconv.Atoi(r.do(t, "ZCARD", r.e.of(p, "login")))
+			some, err := strconv.Atoi(r.do(t, "HLEN", r.e.of(p, "sessions")))
 			require.NoError(t, err)
 			n += some
 		}
@@ -132,7 +132,7 @@ func TestWhatIsDueIsWorkedOffAFewScriptsAtATime(t *testing.T) {
 	}
 	left := func() (n int) {
 		for p := range partitions {
-			some, err := strconv.Atoi(r.do(t, "ZCARD", r.e.of(p, "login")))
+			some, err := strconv.Atoi(r.do(t, "HLEN", r.e.of(p, "sessions")))
 			require.NoError(t, err)
 			n += some
 		}

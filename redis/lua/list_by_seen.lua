@@ -16,7 +16,7 @@ if dueBudget > 0 and mustDrain() then
   -- needs: invisible event presence session_large session_read session session_due session_visibility session_cutoff
   if drainAll(dueBudget) >= dueBudget then return done({1, 0, 0, '', ''}) end
 end
-local count = call('ZCARD', key('login'))
+local count = call('HLEN', key('sessions'))
 if public then count = count - call('ZCARD', key('invisible:login')) end
 if from == '' then from = num(at) end
 

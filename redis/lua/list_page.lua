@@ -1,11 +1,11 @@
--- needs: env bytes due session_hidden
+-- needs: env bytes due session_hidden session_order
 -- Reads a part of the sessions in login order, and counts all, once those that are
 -- due have been ended.
 --
 -- returns  {1 if more are due, count, ids packed, id to go on behind or '' at the end}
 -- costs    O(log n + how many)
 
-local orderName = ARGV[2] -- login, or by:field:value
+local orderName = ARGV[2] -- login for all, or by:field:value
 local low, high = ARGV[3], ARGV[4] -- login in [low, high), ms
 local down = ARGV[5] == '1' -- newest first
 local behind = ARGV[6] -- id to begin behind, '' for none
@@ -18,28 +18,8 @@ if dueBudget > 0 and mustDrain() then
   -- needs: invisible event presence session_large session_read session session_due session_visibility session_cutoff
   if drainAll(dueBudget) >= dueBudget then return done({1, 0, '', ''}) end
 end
-local order = key(orderName)
 
--- first is the rank at which the range begins, rank the one at which this part does.
-local count, first = call('ZCOUNT', order, low, '(' .. high), nil
-if down then
-  first = call('ZCOUNT', order, high, '+inf')
-else
-  first = call('ZCOUNT', order, '-inf', '(' .. low)
-end
-local rank = first
-if behind ~= '' then
-  rank = rankBehind(order, down, num(struct.unpack('>I6', behind)), behind)
-elseif from ~= '' and down then
-  rank = call('ZCOUNT', order, '(' .. from, '+inf')
-elseif from ~= '' then
-  rank = call('ZCOUNT', order, '-inf', '(' .. from)
-end
-rank = math.max(first, rank)
-
-local last = math.min(first + count, rank + most) - 1
-local sids = rangeOf(order, down, rank, last)
-local place = last + 1 < first + count and sids[#sids] or ''
+local count, sids, place = readOrders(ordersOf(orderName), low, high, down, behind, from, most)
 if public then
   count = count - call('ZCOUNT', key('invisible:' .. orderName), low, '(' .. high)
   sids = visibleOnly(sids)

@@ -14,7 +14,7 @@ if s.blob ~= expected then return done({'again'}) end
 advance()
 local after = unpackSession(sid, replacement)
 after.seen = s.seen
-call('SET', key('s:' .. sid), after.blob)
+call('HSET', key('sessions'), sid, after.blob)
 
 -- Indexes follow the app and the token: nothing else of a session changes.
 if after.app ~= s.app then
@@ -24,7 +24,8 @@ if after.app ~= s.app then
   if invisible(after.user) then hideSession(after) end
 end
 if after.token ~= s.token then
-  forgetToken(s)
-  call('SET', key('tok:' .. after.token), sid)
+  call('HDEL', tokenPlace(s.token))
+  local bucket, field = tokenPlace(after.token)
+  call('HSET', bucket, field, sid)
 end
 return done(liveReply(after))

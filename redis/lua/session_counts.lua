@@ -23,16 +23,16 @@ if most > 0 then
   if call('ZCARD', named) > most then more = 1 end
 end
 
--- countIn counts an order of sessions.
-local function countIn(order)
-  local n = call('ZCARD', key(order))
+-- visible takes the sessions off that the viewer does not see in an order.
+local function visible(n, order)
   if public then n = n - call('ZCARD', key('invisible:' .. order)) end
   return n
 end
 
-local out = {countIn('login'), more}
+local out = {visible(call('HLEN', key('sessions')), 'login'), more}
 for _, value in ipairs(values) do
   out[#out + 1] = value
-  out[#out + 1] = countIn('by:' .. field .. ':' .. value)
+  local order = 'by:' .. field .. ':' .. value
+  out[#out + 1] = visible(call('ZCARD', key(order)), order)
 end
 return done(out)

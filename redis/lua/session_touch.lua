@@ -14,7 +14,7 @@ local function applyPolicy(s, policy)
   unplace(s)
   s.idle, s.life, s.postponed, s.otherIdle = policy.idle, policy.life, nil, nil
   s.blob = packSession(s)
-  call('SET', key('s:' .. s.id), s.blob)
+  call('HSET', key('sessions'), s.id, s.blob)
 end
 
 local users, isListed = {}, {} -- of the sessions that are touched, each once

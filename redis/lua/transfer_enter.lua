@@ -51,10 +51,9 @@ end
 local function areFree()
   if user ~= '' and call('EXISTS', key('importing:' .. user)) == 1 then return true end
   return each(2, nothing) and each(2, nothing) and each(3, function(sid, blob)
-    if call('EXISTS', key('s:' .. sid), key('end:' .. sid)) > 0 then return false end
-    local held = call('GET', key('tok:' .. unpackSession(sid, blob).token))
-    return not (held and call('EXISTS', key('s:' .. held)) == 1)
-  end) and each(4, function(sid) return call('EXISTS', key('s:' .. sid)) == 0 end)
+    if call('HEXISTS', key('sessions'), sid) == 1 or call('EXISTS', key('end:' .. sid)) == 1 then return false end
+    return call('HEXISTS', tokenPlace(unpackSession(sid, blob).token)) == 0
+  end) and each(4, function(sid) return call('HEXISTS', key('sessions'), sid) == 0 end)
 end
 
 local function enterUser(kind, userName, hidden, frozen, last)

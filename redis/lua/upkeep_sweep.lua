@@ -58,7 +58,7 @@ local function repairTimes()
     if s and s.postponed then
       s.postponed = at + grace
       s.blob = packSession(s)
-      call('SET', key('s:' .. sid), s.blob)
+      call('HSET', key('sessions'), sid, s.blob)
       placeSession(s)
     else
       call('ZREM', key('deadline:postponed'), sid)

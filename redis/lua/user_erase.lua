@@ -30,8 +30,7 @@ for _, sid in ipairs(over) do
   local blob = call('GET', key('end:' .. sid))
   if blob then
     local _, _, _, _, _, _, place = struct.unpack('>I8I8I8Bc0I2c0Bc0', blob)
-    forgetToken(unpackSession(sid, string.sub(blob, place)))
-    call('DEL', key('end:' .. sid))
+    call('DEL', key('end:' .. sid), key('tok:' .. unpackSession(sid, string.sub(blob, place)).token))
   end
 end
 if #over > 0 then call('ZREM', key('e:' .. user), unpack(over)) end

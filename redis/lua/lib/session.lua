@@ -1,8 +1,8 @@
 -- Sessions that start and end, and their indexes. Needs event.lua, session_large.lua and
 -- session_read.lua.
 --
--- Gives, to write: storeSession, placeSession, unplace, indexSession, hideSession,
--- showSession and forgetToken. To end: endSession. What is past its deadline is in
+-- Gives, to write: storeSession, placeSession, unplace, indexSession, hideSession and
+-- showSession. To end: endSession. What is past its deadline is in
 -- session_due.lua.
 
 -- countClass changes how many sessions there are of the kind, app and device that a session
@@ -14,7 +14,8 @@ local function countClass(name, s, by)
 end
 
 -- indexSession adds a session to the orders by kind, app, device and address (ZADD), or
--- removes it from them (ZREM), and counts those of each app, device and class.
+-- removes it from them (ZREM), and counts those of each app, device and class. The set kinds
+-- has the kinds that have an order: together these are the order of all sessions.
 local function indexSession(s, command)
   for field, value in pairs({kind = s.kind, app = s.app, device = s.device, ip = s.ip}) do
     if value ~= '' then
@@ -25,7 +26,14 @@ local function indexSession(s, command)
         local left = call('ZADD', key('counts:' .. field), 'INCR', changed, value)
         if tonumber(left) <= 0 then call('ZREM', key('counts:' .. field), value) end
       end
-      if changed ~= 0 and field == 'kind' then countClass('classes', s, changed) end
+      if changed ~= 0 and field == 'kind' then
+        countClass('classes', s, changed)
+        if changed > 0 then
+          call('SADD', key('kinds'), value)
+        elseif call('EXISTS', key(name)) == 0 then
+          call('SREM', key('kinds'), value)
+        end
+      end
     end
   end
 end
@@ -105,9 +113,9 @@ do
   end
 
   function storeSession(s)
-    call('SET', key('s:' .. s.id), s.blob)
-    call('SET', key('tok:' .. s.token), s.id)
-    call('ZADD', key('login'), s.login, s.id)
+    call('HSET', key('sessions'), s.id, s.blob)
+    local bucket, field = tokenPlace(s.token)
+    call('HSET', bucket, field, s.id)
     call('ZADD', key('u:' .. s.user), s.login, s.id)
     if s.deviceID ~= '' then call('HSET', key('d:' .. s.user), s.deviceID, s.id) end
     indexSession(s, 'ZADD')
@@ -117,8 +125,6 @@ do
   end
 end
 
-local function forgetToken(s) call('DEL', key('tok:' .. s.token)) end
-
 -- endSession ends a session: the end is kept for a while, everything else goes. If it
 -- is bare, nothing of it tells whose session it was.
 local endSession
@@ -127,12 +133,9 @@ do
   -- keepEnd keeps the end of a session, so that its client can be told.
   local function keepEnd(s, t, cause, reason, actor, bare)
     local left = endedKept - math.max(0, at - t)
-    if left <= 0 then
-      forgetToken(s)
-      return
-    end
+    if left <= 0 then return end
     call('SET', key('end:' .. s.id), packEnd(s, t, cause, reason, actor, bare), 'PX', left)
-    call('PEXPIRE', key('tok:' .. s.token), left)
+    call('SET', key('tok:' .. s.token), s.id, 'PX', left)
     if not bare then
       local mine = key('e:' .. s.user)
       call('ZADD', mine, t, s.id)
@@ -143,8 +146,8 @@ do
 
   function endSession(s, t, cause, reason, actor, bare)
     advance()
-    call('DEL', key('s:' .. s.id))
-    call('ZREM', key('login'), s.id)
+    call('HDEL', key('sessions'), s.id)
+    call('HDEL', tokenPlace(s.token))
     unplace(s)
     if s.life > 0 then call('ZREM', key('ends'), s.id) end
     call('ZREM', key('u:' .. s.user), s.id)

@@ -1,7 +1,7 @@
 -- Sessions as they are read. Needs env.lua.
 --
 -- Gives packSession, unpackSession, readSession (an end may be noted), loadSession (live),
--- findSession, deadline, liveReply and endedReply. Of ends: packEnd. Of cutoffs: readCutoff,
+-- findSession, tokenPlace, deadline, liveReply and endedReply. Of ends: packEnd. Of cutoffs: readCutoff,
 -- cutoffOf and endBy.
 
 -- A session is a packed record: version, idle timeout and lifetime (ms), first half of
@@ -38,7 +38,7 @@ local function idleKey(s) return key('idle:' .. idleName(s)) end
 
 -- readSession reads a session whose end has not been written; nil if there is none.
 local function readSession(sid)
-  local blob = call('GET', key('s:' .. sid))
+  local blob = call('HGET', key('sessions'), sid)
   if not blob then return nil end
   local s = unpackSession(sid, blob)
   s.seen = tonumber(call('ZSCORE', idleKey(s), sid) or nil)
@@ -114,10 +114,17 @@ local function packEnd(s, t, cause, reason, actor, bare)
   return struct.pack('>I8I8I8Bc0I2c0Bc0', t, seen, expires, #cause, cause, #reason, reason, #actor, actor) .. blob
 end
 
--- findSession returns the id that a reference leads to; nil if it leads nowhere.
+-- tokenPlace returns the hash and the field that lead from the token of a live session to its
+-- id. The hashes are many and small, and so are their fields: Redis packs them, which takes
+-- less than half of what a key of each token would.
+local function tokenPlace(token) return key('tokens:' .. string.sub(token, 1, 1)), string.sub(token, 2) end
+
+-- findSession returns the id that a reference leads to; nil if it leads nowhere. Tokens of
+-- sessions that ended are keys of their own, as these expire.
 local function findSession(ref)
-  if string.sub(ref, 1, 1) == 'T' then return call('GET', key('tok:' .. string.sub(ref, 2))) or nil end
-  return string.sub(ref, 2)
+  if string.sub(ref, 1, 1) ~= 'T' then return string.sub(ref, 2) end
+  local token = string.sub(ref, 2)
+  return call('HGET', tokenPlace(token)) or call('GET', key('tok:' .. token)) or nil
 end
 
 -- endBy returns how a session ended that has a cutoff: it may have been past its

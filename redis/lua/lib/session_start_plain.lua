@@ -81,14 +81,14 @@ repeat
     #device, device, #deviceID, deviceID, #address, address, #name, name) .. rest
 
   -- Store the session.
-  call('SET', root .. ':s:' .. sid, blob)
-  call('SET', root .. ':tok:' .. tokenHash, sid)
-  call('ZADD', root .. ':login', login, sid)
+  call('HSET', root .. ':sessions', sid, blob)
+  call('HSET', root .. ':tokens:' .. string.sub(tokenHash, 1, 1), string.sub(tokenHash, 2), sid)
   call('ZADD', mine, login, sid)
   call('ZADD', idleOrder, login, sid)
   if life > 0 then call('ZADD', root .. ':ends', num(at + life), sid) end
   if deviceID ~= '' then call('HSET', root .. ':d:' .. user, deviceID, sid) end
   call('ZADD', root .. ':by:kind:' .. kind, login, sid)
+  call('SADD', root .. ':kinds', kind)
   if app ~= '' then
     call('ZADD', root .. ':by:app:' .. app, login, sid)
     call('ZADD', root .. ':counts:app', 'INCR', '1', app)
