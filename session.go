@@ -179,8 +179,10 @@ func validateAttrs(attrs map[string]string) error {
 		if err := validateText("attrs", k, MaxAttrKeyLen); err != nil {
 			return err
 		}
-		if err := validateText("attrs."+k, v, MaxAttrValueLen); err != nil {
-			return err
+		if !isPlain(v, MaxAttrValueLen) { // only then its name is made
+			if err := validateText("attrs."+k, v, MaxAttrValueLen); err != nil {
+				return err
+			}
 		}
 		total += len(k) + len(v)
 	}

@@ -30,7 +30,8 @@ func newToken(home uint16, secret [tokenSecretLen]byte) (string, TokenHash) {
 	var raw [2 + tokenSecretLen]byte
 	binary.BigEndian.PutUint16(raw[:], home)
 	copy(raw[2:], secret[:])
-	return tokenPrefix + tokenCoding.EncodeToString(raw[:]), TokenHash{Home: home, Sum: sha256.Sum256(raw[:])}
+	text := tokenCoding.AppendEncode(append(make([]byte, 0, 64), tokenPrefix...), raw[:])
+	return string(text), TokenHash{Home: home, Sum: sha256.Sum256(raw[:])}
 }
 
 // HashToken returns the form of a token's text that engines know; false if it

@@ -145,7 +145,23 @@ func validateKind(field, kind string) error {
 }
 
 // validateText accepts up to limit bytes of UTF-8 without control characters.
+// isPlain reports whether a text is short enough and all of it is printable ASCII, as most are.
+func isPlain(s string, limit int) bool {
+	if len(s) > limit {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 func validateText(field, s string, limit int) error {
+	if isPlain(s, limit) {
+		return nil
+	}
 	if len(s) > limit {
 		return Invalid(field, "is %d bytes long, the limit is %d", len(s), limit)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/dayset"
 )
 
 // dayID names the set of the users of a kind on a day.
@@ -24,6 +23,15 @@ type dayTable struct {
 	first       []firstDays                 // by kind
 	dirty       map[monthID]*roaring.Bitmap // numbers whose marks of a month the archive has not
 	hasArchived *roaring.Bitmap             // numbers with marks on offloaded days
+	room        markRoom
+}
+
+// markRoom is working memory of the changes of a partition's marks.
+type markRoom struct {
+	step  [1]packedMark
+	users []uint32
+	moves []firstDayMove
+	dirty []uint32
 }
 
 func (t *dayTable) init(p *partition) {
@@ -40,14 +48,16 @@ func (t *dayTable) has(kind uint8, day int32, n uint32) bool {
 
 // putMark puts a mark into a batch, if it is new.
 func (t *dayTable) putMark(b *pebble.Batch, kind uint8, day int32, n uint32) error {
-	_, err := t.putMarks(b, []packedMark{newPackedMark(kind, rollcall.Day(day), n)}, opMark)
+	t.room.step[0] = newPackedMark(kind, rollcall.Day(day), n)
+	_, err := t.putMarks(b, t.room.step[:], opMark)
 	return err
 }
 
 // addMark adds a mark in memory, if it is new.
 func (t *dayTable) addMark(kind uint8, day int32, n uint32) {
 	if !t.has(kind, day, n) {
-		t.applyMarks([]packedMark{newPackedMark(kind, rollcall.Day(day), n)}, opMark)
+		t.room.step[0] = newPackedMark(kind, rollcall.Day(day), n)
+		t.applyMarks(t.room.step[:], opMark)
 	}
 }
 
@@ -74,12 +84,12 @@ const (
 // caller does.
 func (t *dayTable) putMarks(b *pebble.Batch, steps []packedMark, how markOperation) ([]packedMark, error) {
 	changed := steps[:0]
-	op := dayset.AppendAdd
-	if how == opUnmark {
-		op = dayset.AppendRemove
+	op := operation(how != opUnmark)
+	effects := markEffects{
+		t: t, b: b, operation: how, single: len(steps) == 1,
+		numbers: t.room.dirty[:0], moves: t.room.moves[:0],
 	}
-	effects := markEffects{t: t, b: b, operation: how, single: len(steps) == 1}
-	var users []uint32
+	users := t.room.users
 	for id, some := range bySet(steps) {
 		// A mark that stands is not added again, one that does not is not removed.
 		set := t.sets[id]
@@ -93,7 +103,7 @@ func (t *dayTable) putMarks(b *pebble.Batch, steps []packedMark, how markOperati
 		if len(users) == 0 {
 			continue
 		}
-		err := mergeNumbers(b, op, users, func(c uint8) key { return dayKey(t.p.index, id.kind, id.day, c) })
+		err := mergeNumbers(b, op, users, dayKey(t.p.index, id.kind, id.day, 0))
 		if err == nil {
 			err = effects.add(id, users)
 		}
@@ -101,12 +111,13 @@ func (t *dayTable) putMarks(b *pebble.Batch, steps []packedMark, how markOperati
 			return nil, err
 		}
 	}
+	t.room.users = reusable(users)
 	return changed, effects.end()
 }
 
 // applyMarks makes in memory the change that putMarks has put into a batch.
 func (t *dayTable) applyMarks(steps []packedMark, how markOperation) {
-	var users []uint32
+	users := t.room.users
 	for id, some := range bySet(steps) {
 		users = users[:0]
 		for _, s := range some {

@@ -9,7 +9,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/dayset"
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
@@ -241,7 +240,7 @@ func (p *partition) clearDirty(maps []*rollcall.MonthMap) (*tx, int, error) {
 	// One operation for each month and container.
 	for id, numbers := range done {
 		slices.Sort(numbers)
-		err := mergeNumbers(tx.batch, dayset.AppendRemove, numbers, func(c uint8) key { return dirtyKey(p.index, id, c) })
+		err := mergeNumbers(tx.batch, removeMarks, numbers, dirtyKey(p.index, id, 0))
 		if err != nil {
 			return nil, 0, tx.abort(err)
 		}

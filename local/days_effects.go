@@ -3,8 +3,6 @@ package local
 import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2"
-
-	"github.com/rollcall/rollcall/internal/dayset"
 )
 
 // markEffects puts into a batch what follows from changed marks: maps become dirty, first days
@@ -55,7 +53,7 @@ func (w *markEffects) dirty(m monthID, numbers []uint32) error {
 			w.numbers = append(w.numbers, n)
 		}
 	}
-	return mergeNumbers(w.b, dayset.AppendAdd, w.numbers, func(c uint8) key { return dirtyKey(w.t.p.index, m, c) })
+	return mergeNumbers(w.b, addMarks, w.numbers, dirtyKey(w.t.p.index, m, 0))
 }
 
 // first notes whose first day moves to an earlier day.
@@ -72,4 +70,7 @@ func (w *markEffects) first(id dayID, numbers []uint32) {
 }
 
 // end puts the first days that move into the batch.
-func (w *markEffects) end() error { return w.t.putFirsts(w.b, w.moves) }
+func (w *markEffects) end() error {
+	w.t.room.dirty, w.t.room.moves = reusable(w.numbers), reusable(w.moves)
+	return w.t.putFirsts(w.b, w.moves)
+}

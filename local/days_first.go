@@ -109,6 +109,10 @@ type firstDayMove struct {
 
 // putFirsts puts first days that change into a batch, one operation for each container.
 func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstDayMove) error {
+	if len(moves) == 1 && !moves[0].had && moves[0].has { // a new user's
+		one := [1]uint32{moves[0].n}
+		return mergeNumbers(b, addMarks, one[:], firstKey(t.p.index, moves[0].kind, moves[0].to, 0))
+	}
 	type entry struct {
 		id dayID
 		n  uint32
@@ -126,7 +130,7 @@ func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstDayMove) error {
 			for ; n < len(entries) && entries[n].id == id; n++ {
 				numbers = append(numbers, entries[n].n)
 			}
-			if err := mergeNumbers(b, op, numbers, func(c uint8) key { return firstKey(t.p.index, id.kind, id.day, c) }); err != nil {
+			if err := mergeNumbers(b, op, numbers, firstKey(t.p.index, id.kind, id.day, 0)); err != nil {
 				return err
 			}
 			entries = entries[n:]
@@ -142,10 +146,10 @@ func (t *dayTable) putFirsts(b *pebble.Batch, moves []firstDayMove) error {
 			added = append(added, entry{dayID{m.kind, m.to}, m.n})
 		}
 	}
-	if err := put(removed, dayset.AppendRemove); err != nil {
+	if err := put(removed, removeMarks); err != nil {
 		return err
 	}
-	return put(added, dayset.AppendAdd)
+	return put(added, addMarks)
 }
 
 // moveFirsts makes in memory the change that putFirsts put into a batch.
@@ -159,15 +163,27 @@ func (t *dayTable) moveFirsts(moves []firstDayMove) {
 	}
 }
 
-// operation appends an operation on a container, as [dayset.AppendAdd] and
-// [dayset.AppendRemove] do.
-type operation = func(dst []byte, low []uint16) []byte
+// operation is what a merge does to the numbers of a container.
+type operation bool
+
+const (
+	addMarks    operation = true
+	removeMarks operation = false
+)
+
+func (o operation) appendTo(dst []byte, low []uint16) []byte {
+	if o == addMarks {
+		return dayset.AppendAdd(dst, low)
+	}
+	return dayset.AppendRemove(dst, low)
+}
 
 // mergeNumbers puts an operation on numbers, ascending, into a batch: a record for each
-// container, under the key that keyOf makes.
-func mergeNumbers(b *pebble.Batch, op operation, numbers []uint32, keyOf func(container uint8) key) error {
-	var low []uint16
-	var v []byte
+// container. k is the key of any of them: its last byte says which.
+func mergeNumbers(b *pebble.Batch, op operation, numbers []uint32, k key) error {
+	var lowRoom [4]uint16 // a login has one
+	var room [16]byte
+	low, v := lowRoom[:0], room[:0]
 	for len(numbers) > 0 {
 		container := uint8(numbers[0] >> 16)
 		low = low[:0]
@@ -175,8 +191,9 @@ func mergeNumbers(b *pebble.Batch, op operation, numbers []uint32, keyOf func(co
 			low = append(low, uint16(numbers[0]))
 			numbers = numbers[1:]
 		}
-		v = op(v[:0], low)
-		if err := b.Merge(keyOf(container), v, nil); err != nil {
+		v = op.appendTo(v[:0], low)
+		k[len(k)-1] = container
+		if err := b.Merge(k, v, nil); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rollcall/rollcall"
-	"github.com/rollcall/rollcall/internal/dayset"
 	"github.com/rollcall/rollcall/internal/enginekit"
 )
 
@@ -97,7 +96,7 @@ func (p *partition) markDirty(id dayID) (*tx, error) {
 	}
 	m := id.month()
 	users := set.ToArray()
-	if err := mergeNumbers(tx.batch, dayset.AppendAdd, users, func(c uint8) key { return dirtyKey(p.index, m, c) }); err != nil {
+	if err := mergeNumbers(tx.batch, addMarks, users, dirtyKey(p.index, m, 0)); err != nil {
 		return nil, tx.abort(err)
 	}
 	if err := tx.apply(); err != nil {
@@ -166,7 +165,7 @@ func (p *partition) offload(id dayID) (tx *tx, users int, done bool, err error) 
 	prefix := newKey(tabDay, 8).u8(p.index).u8(id.kind).u32(uint32(id.day))
 	err = errors.Join(
 		tx.batch.DeleteRange(prefix, prefix.after(), nil),
-		mergeNumbers(tx.batch, dayset.AppendAdd, fresh.ToArray(), func(c uint8) key { return hasArchivedKey(p.index, c) }),
+		mergeNumbers(tx.batch, addMarks, fresh.ToArray(), hasArchivedKey(p.index, 0)),
 		tx.batch.Set(offloadedKey(id), nil, nil))
 	if err != nil {
 		return nil, 0, false, tx.abort(err)

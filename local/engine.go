@@ -42,6 +42,7 @@ type Engine struct {
 	offlineAfter time.Duration // silence after which users are announced offline
 	scratch      sync.Pool     // *beatScratch
 	friendLists  sync.Pool     // *friendList
+	logins       sync.Pool     // *loginTx
 
 	state       enginekit.State
 	lastTick    atomic.Int64  // time of the latest tick, ms
@@ -95,6 +96,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	e.figureCache.figures = make(map[dayID]dayFigures)
 	e.scratch.New = func() any { return new(beatScratch) }
 	e.friendLists.New = func() any { return new(friendList) }
+	e.logins.New = func() any { return &loginTx{tx: new(tx)} }
 	if err := e.load(); err != nil {
 		return nil, errors.Join(err, st.close())
 	}

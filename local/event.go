@@ -17,8 +17,8 @@ type event struct {
 // family returns the family that the event belongs to.
 func (e *event) family() int { return int(e.Type.Family()) }
 
-func encodeEvent(e event) []byte {
-	w := writer{make([]byte, 0, 48)}
+func encodeEvent(dst []byte, e *event) []byte {
+	w := writer{dst}
 	w.u8(eventHead(e.Type, e.audience))
 	w.int(e.At.UnixMilli())
 	w.string(e.User)

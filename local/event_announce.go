@@ -215,7 +215,7 @@ func (p *partition) announcementsApplied(tx *tx) {
 			t.online.add(c.n)
 		}
 	}
-	tx.takenUsers, tx.presenceChanges = nil, nil
+	tx.takenUsers, tx.presenceChanges = nil, tx.presenceChanges[:0]
 }
 
 // removeOverdue removes the sessions that appendOverdue found past their deadline. It

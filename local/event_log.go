@@ -32,9 +32,10 @@ var familyTables = [2]byte{sessionFamily: tabEvent, presenceFamily: tabPresEvent
 // delivered is never given to another event, also after a crash.
 type eventLog struct {
 	store *store
-	epoch uint32 // of this store: ids of another one are told apart
-	keep  int    // events of each family
-	look  int    // records of the index that one look at a timeline reads in each family
+	epoch uint32    // of this store: ids of another one are told apart
+	keep  int       // events of each family
+	look  int       // records of the index that one look at a timeline reads in each family
+	rooms sync.Pool // *eventRoom
 
 	mu            sync.Mutex
 	seq           uint64        // last event
@@ -60,7 +61,10 @@ type flight struct {
 const abandoned = 1
 
 func newEventLog(s *store, epoch uint32) *eventLog {
-	return &eventLog{store: s, epoch: epoch, look: maxLineRecords, arrivals: make(chan struct{}), durableRecord: s.journal.Durable()}
+	return &eventLog{
+		store: s, epoch: epoch, look: maxLineRecords, rooms: sync.Pool{New: func() any { return new(eventRoom) }},
+		arrivals: make(chan struct{}), durableRecord: s.journal.Durable(),
+	}
 }
 
 // reserve gives numbers to events and returns the first. The caller calls applied or
@@ -88,20 +92,35 @@ func (l *eventLog) putEvents(b *pebble.Batch, events []event) (first uint64, err
 		return 0, nil
 	}
 	first = l.reserve(events)
+	room, _ := l.rooms.Get().(*eventRoom)
+	defer l.rooms.Put(room)
 	for i := 0; i < len(events) && err == nil; {
 		seq := first + uint64(i)
 		if events[i].family() == sessionFamily {
-			err = errors.Join(b.Set(eventKey(seq), encodeEvent(events[i]), nil), putLines(b, sessionFamily, seq, events[i:i+1]))
+			err = errors.Join(b.Set(eventKey(seq), room.encode(&events[i]), nil), putLines(b, sessionFamily, seq, events[i:i+1]))
 			i++
 			continue
 		}
-		w, begin := writer{}, i
+		w, begin := writer{room.record[:0]}, i
 		for ; i < len(events) && i-begin < eventsPerRecord && events[i].family() == presenceFamily; i++ {
-			w.bytes(encodeEvent(events[i]))
+			w.bytes(room.encode(&events[i]))
 		}
+		room.record = w.b
 		err = errors.Join(b.Set(presEventKey(seq), w.b, nil), putLines(b, presenceFamily, seq, events[begin:i]))
 	}
 	return first, err
+}
+
+// eventRoom is working memory of putEvents.
+type eventRoom struct {
+	event  []byte
+	record []byte // of presence events
+}
+
+// encode encodes an event. The result is valid until the next call.
+func (r *eventRoom) encode(e *event) []byte {
+	r.event = encodeEvent(r.event[:0], e)
+	return r.event
 }
 
 // applied notes that the change whose events begin with first is made, and under which
@@ -236,9 +255,9 @@ func (l *eventLog) redact(b *pebble.Batch, x erasure, from key, family int, next
 				e.User, e.Session, e.Reason, e.Actor = "", rollcall.SessionID{}, "", ""
 			}
 			if family == sessionFamily {
-				w.raw(encodeEvent(*e))
+				w.b = encodeEvent(w.b, e)
 			} else {
-				w.bytes(encodeEvent(*e))
+				w.bytes(encodeEvent(nil, e))
 			}
 		}
 		return errors.Join(b.Set(k, w.b, nil), redactLine(b, family, events, x.user))

@@ -102,8 +102,8 @@ func (p *partition) recordBeat(now int64, numbers []uint32, announce bool) {
 	if len(numbers) == 0 {
 		return
 	}
-	var t recency.Tally
-	p.recordBeats(now, numbers, &t, announce)
+	t := &p.presence.tally
+	p.recordBeats(now, numbers, t, announce)
 	t.Flush(&p.eng.seconds)
 }
 
@@ -331,7 +331,8 @@ type presence struct {
 	// unrecorded are numbers that were gone and are not any more, without a login
 	// since: the record of it may still be in the store.
 	unrecorded *roaring.Bitmap
-	sightings  []sighting // working memory of recordBeats
+	sightings  []sighting    // working memory of recordBeats
+	tally      recency.Tally // working memory of recordBeat
 	seenFlush
 }
 

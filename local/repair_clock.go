@@ -320,9 +320,9 @@ func (b *backSetter) events(k, v []byte) {
 		e := &events[i]
 		e.At = enginekit.TimeOf(min(e.At.UnixMilli(), b.now))
 		if family == sessionFamily {
-			w.raw(encodeEvent(*e))
+			w.b = encodeEvent(w.b, e)
 		} else {
-			w.bytes(encodeEvent(*e))
+			w.bytes(encodeEvent(nil, e))
 		}
 	}
 	b.put(k, w.b)

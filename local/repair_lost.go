@@ -142,7 +142,7 @@ func (r *repair) assumeDirty() error {
 			return nil
 		}
 		m.do(func(b *pebble.Batch) error {
-			return mergeNumbers(b, dayset.AppendAdd, set.ToArray(), func(uint8) key { return to })
+			return mergeNumbers(b, addMarks, set.ToArray(), to)
 		})
 		return m.err
 	})

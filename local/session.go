@@ -66,6 +66,8 @@ type sessions struct {
 	look         lookColumns
 	texts        arena.Arena
 	recentHashes [1 << 10]uint32 // hashes of attribute values met lately
+	packed       []byte          // working memory of writeText
+	encoded      []byte          // working memory of a login
 
 	expired     []uint32      // past their deadline and not reaped yet, the first due first
 	exportNotes []*endedNotes // of the exports under way

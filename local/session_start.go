@@ -15,7 +15,7 @@ import (
 type loginTx struct {
 	p         *partition
 	tx        *tx
-	in        *rollcall.StartSession
+	in        rollcall.StartSession
 	now       int64
 	user      uint32
 	wasOnline bool // the user is announced online
@@ -54,17 +54,46 @@ func (e *Engine) StartSession(ctx context.Context, at time.Time, in rollcall.Sta
 		p.lockForLargeUsers(now)
 	}
 
-	l := &loginTx{p: p, tx: p.newTx(), in: &in, now: p.advance(now)}
+	l := e.newLogin(p, in, p.advance(now))
 	out, err := l.run()
 	if err != nil {
 		l.tx.freeNewNumbers()
 	}
 	p.mu.Unlock()
 	unlock()
+	err = l.tx.abort(err)
+	change := tx{p: p, ticket: l.tx.ticket}
+	e.reuseLogin(l)
 	if err != nil {
-		return out, l.tx.abort(err)
+		return out, err
 	}
-	return out, l.tx.wait() // a replay changes nothing, and waits for the login it repeats
+	return out, change.wait() // a replay changes nothing, and waits for the login it repeats
+}
+
+// newLogin returns a login to run, with the partition locked.
+func (e *Engine) newLogin(p *partition, in rollcall.StartSession, now int64) *loginTx {
+	l, _ := e.logins.Get().(*loginTx)
+	l.p, l.in, l.now = p, in, now
+	l.tx.p, l.tx.batch = p, e.store.newBatch()
+	return l
+}
+
+// reuseLogin takes back a login that has run, with the room of its lists and nothing else.
+func (e *Engine) reuseLogin(l *loginTx) {
+	emptyTx(l.tx)
+	*l = loginTx{tx: l.tx, evict: reusable(l.evict)}
+	e.logins.Put(l)
+}
+
+// reusedRoom is how long a list may be that is kept to be used again by a login.
+const reusedRoom = 32
+
+// reusable returns the room of a list for the next login, unless it has grown long.
+func reusable[T any](list []T) []T {
+	if cap(list) > reusedRoom {
+		return nil
+	}
+	return list[:0]
 }
 
 // run makes the login, with the partition locked.
@@ -165,7 +194,8 @@ func (l *loginTx) prepare() error {
 	l.new.slot = s.nextSlot()
 	l.new.token = tokenKeyOf(l.in.Token)
 	batch := l.tx.batch
-	if err := batch.Set(sessionKey(l.p.index, l.new.ID), l.new.encode(nil), nil); err != nil {
+	s.encoded = l.new.encode(s.encoded[:0])
+	if err := batch.Set(sessionKey(l.p.index, l.new.ID), s.encoded, nil); err != nil {
 		return err
 	}
 	if err := l.p.unforget(batch, l.user); err != nil {

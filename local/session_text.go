@@ -20,8 +20,7 @@ func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
 		s.text.Set(slot, 0)
 		return
 	}
-	var buf [512]byte
-	w := writer{buf[:0]}
+	w := writer{s.packed[:0]}
 	name := s.packText(&w, session.Name, false)
 	s.look.name.Set(slot, nameKeyOf(name, session.Name))
 	s.look.attrs.Set(slot, attrsSignOf(session.Attrs))
@@ -33,6 +32,7 @@ func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
 		s.packText(&w, v, false)
 	}
 	s.text.Set(slot, s.texts.Put(w.b))
+	s.packed = w.b
 }
 
 // packText appends a text to a cell: by its id if it is shared already, is to be shared, or
@@ -42,13 +42,16 @@ func (s *sessions) packText(w *writer, text string, shared bool) (id intern.ID) 
 		w.uint(0)
 		return 0
 	}
-	if _, ok := s.values.Find(text); ok || shared || s.metBefore(text) {
-		id = s.values.Ref(text)
+	id, ok := s.values.RefHeld(text)
+	if !ok && (shared || s.metBefore(text)) {
+		id, ok = s.values.Ref(text), true
+	}
+	if ok {
 		w.uint(uint64(id)<<1 | 1)
 		return id
 	}
 	w.uint(uint64(len(text)) << 1)
-	w.raw([]byte(text))
+	w.b = append(w.b, text...)
 	return 0
 }
 

@@ -26,7 +26,8 @@ func (w *writer) addr(a netip.Addr) { w.bytes(a.AsSlice()) }
 
 func (w *writer) attrs(attrs map[string]string) {
 	w.uint(uint64(len(attrs)))
-	keys := make([]string, 0, len(attrs))
+	var room [rollcall.MaxAttrs]string
+	keys := room[:0]
 	for k := range attrs {
 		keys = append(keys, k)
 	}

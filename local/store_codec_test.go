@@ -44,7 +44,7 @@ func TestEventSurvivesItsRecord(t *testing.T) {
 		e := event{audience: enginekit.ForAdmin, Event: rollcall.Event{
 			Type: typ, At: s.LoginAt, User: "alice", Session: s.ID, Cause: rollcall.CauseKicked, Reason: "why", Actor: "who",
 		}}
-		got, err := decodeEvent(encodeEvent(e))
+		got, err := decodeEvent(encodeEvent(nil, &e))
 		require.NoError(t, err)
 		require.Equal(t, e, got)
 	}
@@ -67,7 +67,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add(s.encode(nil))
 	f.Add(encodeBan(rollcall.Ban{User: "u", At: s.LoginAt, Until: s.LoginAt, Reason: "r"}))
 	f.Add(encodeAPIKey(rollcall.APIKey{Name: "n", Role: rollcall.RoleAdmin, CreatedAt: s.LoginAt}))
-	f.Add(encodeEvent(event{Event: rollcall.Event{Type: rollcall.SessionEnded, At: s.LoginAt, User: "u", Session: s.ID}}))
+	f.Add(encodeEvent(nil, &event{Event: rollcall.Event{Type: rollcall.SessionEnded, At: s.LoginAt, User: "u", Session: s.ID}}))
 	f.Add((&userRecord{kind: "user", name: "N", invisible: true, frozen: 9}).encode())
 	f.Add(noVisitors())
 	f.Add(otherPrecision())

@@ -66,6 +66,14 @@ func (p *partition) newTx() *tx {
 	return &tx{p: p, batch: p.eng.store.newBatch()}
 }
 
+// emptyTx forgets a change that nobody waits for any more, and keeps the room of its lists.
+func emptyTx(used *tx) {
+	clear(used.events) // of what they refer to
+	*used = tx{
+		events: reusable(used.events), presenceChanges: reusable(used.presenceChanges), newNumbers: reusable(used.newNumbers),
+	}
+}
+
 // apply gives the change to the journal and the tables. The caller holds the
 // partition's lock and changes memory only afterwards.
 //

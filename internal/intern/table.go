@@ -64,6 +64,15 @@ func (t *Table) Ref(s string) ID {
 	return id
 }
 
+// RefHeld counts one reference more of s, if somebody holds it; ok is false if nobody does. The
+// empty string is always there.
+func (t *Table) RefHeld(s string) (id ID, ok bool) {
+	if id, ok = t.Find(s); id != 0 {
+		*t.refs.At(uint32(id))++
+	}
+	return id, ok
+}
+
 // Release counts one reference less and forgets the string with the last one.
 // Releasing 0, or an ID nobody holds, does nothing.
 func (t *Table) Release(id ID) {

@@ -44,6 +44,26 @@ func TestReferencesAreCounted(t *testing.T) {
 	require.Equal(t, 1, table.Len())
 }
 
+func TestOnlyWhatIsHeldIsCountedOnceMore(t *testing.T) {
+	var table intern.Table
+	_, held := table.RefHeld("web")
+	require.False(t, held)
+	require.Zero(t, table.Len(), "looking for it does not make it")
+	id, held := table.RefHeld("")
+	require.True(t, held)
+	require.Zero(t, id)
+
+	web := table.Ref("web")
+	id, held = table.RefHeld("web")
+	require.True(t, held)
+	require.Equal(t, web, id)
+	table.Release(web)
+	require.Equal(t, "web", table.String(web), "the second reference holds it")
+	table.Release(web)
+	_, held = table.RefHeld("web")
+	require.False(t, held)
+}
+
 func TestLongStrings(t *testing.T) {
 	var table intern.Table
 	long := strings.Repeat("agent ", 10_000)

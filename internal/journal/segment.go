@@ -111,9 +111,11 @@ func fill(fs vfs.FS, name string, size int64) error {
 	if err != nil {
 		return err
 	}
+	zeros := make([]byte, min(256<<10, size))
 	for done := int64(0); done < size && err == nil; {
 		var n int
-		n, err = f.Write(make([]byte, min(256<<10, size-done))) // a vfs.File may change what it writes
+		clear(zeros) // a vfs.File may change what it writes
+		n, err = f.Write(zeros[:min(int64(len(zeros)), size-done)])
 		done += int64(n)
 	}
 	if err == nil {
