@@ -51,7 +51,7 @@ type backlog struct {
 // The sizes of the backlog: from the first on its goroutine applies it, from the second on
 // commands do so themselves, as the goroutine does not keep up.
 const (
-	backlogBytes = 256 << 10
+	backlogBytes = 512 << 10
 	maxBacklog   = 4 << 20
 )
 

@@ -40,6 +40,11 @@ type tables struct {
 const (
 	memTableBytes = 64 << 20
 	openTables    = 1000
+
+	// Pebble counts each flush in level 0 twice: six gather before they are merged into the
+	// next level, which has one level below it only once it is larger than this.
+	gatheredFlushes = 2 * 6
+	firstLevelBytes = 256 << 20
 )
 
 // What tables are opened for.
@@ -70,7 +75,9 @@ func (s *store) openTables(what purpose) (*tables, error) {
 		EventListener:               logger.events(),
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: 1 << 20,
+		L0CompactionThreshold:       gatheredFlushes,
 		L0StopWritesThreshold:       math.MaxInt32,
+		LBaseMaxBytes:               firstLevelBytes,
 		MaxOpenFiles:                openTables,
 	}
 	if what == forReading || what == forRepair {
