@@ -36,6 +36,9 @@ type Options struct {
 	State string
 	// Every is how long Follow waits between two looks; default 5s.
 	Every time.Duration
+	// Settle is how long a difference must last before Shadow reports it; default 1m. Whoever
+	// follows the old system may be behind it by so long.
+	Settle time.Duration
 	// Now tells the time.
 	Now func() time.Time
 	// Progress is told how many entries of how many have been read; a total of -1 is
@@ -52,6 +55,7 @@ func (o Options) Check() error {
 func (o *Options) fill() (names, error) {
 	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
 	o.Idle, o.Retention, o.Every = cmp.Or(o.Idle, o.Lifetime), cmp.Or(o.Retention, defaultStale), cmp.Or(o.Every, 5*time.Second)
+	o.Settle = cmp.Or(o.Settle, fresh)
 	n, err := o.Names.read(o.Layout)
 	if err != nil {
 		return n, err
@@ -98,17 +102,16 @@ type Summary struct {
 
 // Importer takes a hand-built system over.
 type Importer struct {
-	src      *Source
-	to       Target
-	past     snapshots // nil if the target takes no times of the past
-	opts     Options
-	names    names
-	state    *state
-	summary  Summary
-	total    int64
-	shadowAt position // of the bitmaps that Shadow asks for
-	high     float64  // what has a later score, as milliseconds, is for the next look
-	looked   time.Time
+	src     *Source
+	to      Target
+	past    snapshots // nil if the target takes no times of the past
+	opts    Options
+	names   names
+	state   *state
+	summary Summary
+	total   int64
+	high    float64 // what has a later score, as milliseconds, is for the next look
+	looked  time.Time
 }
 
 // NewImporter prepares an import, and asks nobody yet. Over HTTP it takes login days and

@@ -2,9 +2,10 @@ package takeover
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rollcall/rollcall"
@@ -15,14 +16,16 @@ type Answers interface {
 	Target
 	OnlineCount(ctx context.Context, window time.Duration) (int, error)
 	Online(ctx context.Context, window time.Duration, p rollcall.PageRequest) (rollcall.Page[rollcall.Seen], error)
+	OnlineFriends(ctx context.Context, q rollcall.FriendQuery) (rollcall.Page[rollcall.FriendStatus], error)
 }
 
 // Shadowed is how both sides answered one kind of question.
 type Shadowed struct {
 	Question    string       `json:"question"`
 	Asked       int          `json:"asked"`
-	Differences int          `json:"differences"`
-	First       []Difference `json:"first"` // the first 20
+	Differences int          `json:"differences"` // entries that differed, and still did when asked about again
+	InDoubt     int          `json:"in_doubt"`    // entries that differed when last asked about, too short a time
+	First       []Difference `json:"first"`       // the first 20 differences
 	Old         Latency      `json:"old"`
 	Here        Latency      `json:"here"`
 }
@@ -39,57 +42,137 @@ const (
 	// time between the two questions lie in between.
 	shadowSlack = fresh
 	mostShadow  = 100_000 // questions of a kind whose times are kept
+	mostDoubts  = 1000    // entries of a kind that differ; later ones are left out
+	mostAsked   = 10      // entries of a kind that a round asks about
 )
 
-// shadow is a kind of question under way.
-type shadow struct {
+// question is a kind of question that a shadow asks.
+type question struct {
 	Shadowed
 	old, here []time.Duration
+	doubts    map[string]doubt // by entry
+
+	// next returns a few entries to ask about.
+	next func(context.Context) ([]string, error)
+	// compare asks both sides about an entry. It returns nil where they agree, or rightly differ.
+	compare func(context.Context, *question, string) (*differing, error)
+}
+
+// differing are two answers that do not agree.
+type differing struct {
+	old, here string
+	// same is what the old side must still say for the difference to have lasted.
+	same string
+}
+
+// doubt is an entry that differs: since when, or that it has been reported.
+type doubt struct {
+	since    time.Time
+	same     string
+	reported bool
 }
 
 // Shadow asks both sides the same questions in turn until ctx ends, a round every wait,
-// and reports where they differ and how long they took. While Follow runs elsewhere,
-// times may differ by a minute.
+// and reports where they differ and how long they took. Whoever follows the old system may be
+// behind it by a moment, so a difference counts once it has lasted for Settle.
 func (m *Importer) Shadow(ctx context.Context, wait time.Duration) ([]Shadowed, error) {
 	to, ok := m.to.(Answers)
 	if !ok {
 		return nil, fmt.Errorf("%T does not answer all questions", m.to)
 	}
-	var rounds []func(context.Context) error
-	var all []*shadow
-	add := func(question string, round func(context.Context, *shadow) error) {
-		s := &shadow{Shadowed: Shadowed{Question: question, First: []Difference{}}}
-		all = append(all, s)
-		rounds = append(rounds, func(ctx context.Context) error { return round(ctx, s) })
-	}
-	switch m.opts.Layout {
-	case LastSeenZset, HeartbeatZset:
-		add("online within 5 minutes", func(ctx context.Context, s *shadow) error { return m.shadowCount(ctx, to, s) })
-		add("last seen of a user", m.shadowSeen)
-	case OnlineZset:
-		add("sessions of a user", m.shadowSessions)
-	case LoginBitmaps:
-		add("days of a user in a month", m.shadowDays)
-	case MinuteSets:
-		return nil, fmt.Errorf("--layout %s: a set of a minute has no answers to compare but --compare's", m.opts.Layout)
-	}
+	questions := m.questions(to)
 	tick := time.NewTicker(wait)
 	defer tick.Stop()
 	for {
-		for _, round := range rounds {
-			if err := round(ctx); err != nil && !over(ctx, err) {
+		for _, q := range questions {
+			if err := m.round(ctx, q); err != nil && !over(ctx, err) {
 				return nil, err
 			}
 		}
 		select {
 		case <-ctx.Done():
-			out := make([]Shadowed, len(all))
-			for i, s := range all {
-				s.Old, s.Here = latencyOf(s.old), latencyOf(s.here)
-				out[i] = s.Shadowed
+			out := make([]Shadowed, len(questions))
+			for i, q := range questions {
+				q.InDoubt = len(q.doubts) - q.Differences
+				q.Old, q.Here = latencyOf(q.old), latencyOf(q.here)
+				out[i] = q.Shadowed
 			}
 			return out, nil
 		case <-tick.C:
+		}
+	}
+}
+
+// questions are those of a layout.
+func (m *Importer) questions(to Answers) []*question {
+	var all []*question
+	add := func(text string, next func(context.Context) ([]string, error), compare func(context.Context, *question, string) (*differing, error)) {
+		all = append(all, &question{Shadowed: Shadowed{Question: text, First: []Difference{}}, doubts: make(map[string]doubt), next: next, compare: compare})
+	}
+	itself := func(context.Context) ([]string, error) { return []string{m.names.key}, nil }
+	present := false
+	switch m.opts.Layout {
+	case LastSeenZset, HeartbeatZset:
+		add("online within 5 minutes", itself, m.shadowCount(to))
+		add("last seen of a user", m.someMembers, m.shadowSeen)
+		present = true
+	case OnlineZset:
+		add("sessions of a user", m.someMembers, m.shadowSessions)
+		add("a page of the list", m.someMembers, m.shadowPage)
+	case LoginBitmaps:
+		add("days of a user in a month", m.someKeys(m.names.family), m.shadowDays)
+	case MinuteSets:
+		add("online within 10 minutes", itself, m.shadowUnion(to))
+		add("minutes of a user", m.someOfMinutes, m.shadowMinutes)
+		present = true
+	}
+	if m.names.friends != nil && present {
+		add("friends online of a user", m.someKeys(*m.names.friends), m.shadowFriends(to))
+	}
+	return all
+}
+
+// round asks about a few entries: those that were in doubt long enough go before others.
+func (m *Importer) round(ctx context.Context, q *question) error {
+	now := m.opts.Now()
+	var entries []string
+	for entry, d := range q.doubts {
+		if len(entries) < mostAsked && !d.reported && now.Sub(d.since) >= m.opts.Settle {
+			entries = append(entries, entry)
+		}
+	}
+	if len(entries) == 0 {
+		var err error
+		if entries, err = q.next(ctx); err != nil {
+			return err
+		}
+	}
+	for _, entry := range entries {
+		d, err := q.compare(ctx, q, entry)
+		if err != nil {
+			return err
+		}
+		q.judge(entry, d, now, m.opts.Settle)
+	}
+	return nil
+}
+
+// judge notes what was found out about an entry.
+func (q *question) judge(entry string, d *differing, now time.Time, settle time.Duration) {
+	before, doubted := q.doubts[entry]
+	switch {
+	case doubted && before.reported:
+	case d == nil:
+		delete(q.doubts, entry)
+	case !doubted && len(q.doubts) == mostDoubts:
+	case !doubted || before.same != d.same:
+		q.doubts[entry] = doubt{since: now, same: d.same}
+	case now.Sub(before.since) >= settle:
+		before.reported = true
+		q.doubts[entry] = before
+		const shown = 20
+		if q.Differences++; len(q.First) < shown {
+			q.First = append(q.First, Difference{visible(entry), visible(d.old), visible(d.here), "differs"})
 		}
 	}
 }
@@ -103,7 +186,7 @@ func latencyOf(times []time.Duration) Latency {
 }
 
 // ask times a question to both sides.
-func (s *shadow) ask(old, here func() error) error {
+func (q *question) ask(old, here func() error) error {
 	began := time.Now()
 	if err := old(); err != nil {
 		return err
@@ -112,160 +195,59 @@ func (s *shadow) ask(old, here func() error) error {
 	if err := here(); err != nil {
 		return err
 	}
-	if s.Asked++; len(s.old) < mostShadow {
-		s.old, s.here = append(s.old, between.Sub(began)), append(s.here, time.Since(between))
+	if q.Asked++; len(q.old) < mostShadow {
+		q.old, q.here = append(q.old, between.Sub(began)), append(q.here, time.Since(between))
 	}
 	return nil
 }
 
-func (s *shadow) differ(entry, old, here string) {
-	const shown = 20
-	if s.Differences++; len(s.First) < shown {
-		s.First = append(s.First, Difference{visible(entry), old, here, "differs"})
-	}
-}
-
-// shadowCount asks how many are online. The counts may differ by who came and went between
-// the two questions: by one in a hundred.
-func (m *Importer) shadowCount(ctx context.Context, to Answers, s *shadow) error {
-	var old int64
-	var here int
-	now := m.opts.Now()
-	err := s.ask(func() error {
-		for _, unit := range []Unit{UnitSeconds, UnitMilliseconds} {
-			from, most := unit.score(now.Add(-shadowWindow)), float64(firstMilliseconds-1)
-			if unit == UnitMilliseconds {
-				most = unit.score(now)
-			}
-			c := m.src.client.B().Zcount().Key(m.names.key).Min(strconv.FormatFloat(from, 'f', 0, 64)).Max(strconv.FormatFloat(most, 'f', 0, 64)).Build()
-			n, err := m.src.number(ctx, c)
-			if err != nil {
-				return err
-			}
-			old += n
-		}
-		return nil
-	}, func() (err error) {
-		here, err = to.OnlineCount(ctx, shadowWindow)
-		return err
-	})
-	if gap := max(old-int64(here), int64(here)-old); err == nil && gap > max(2, old/100) {
-		s.differ(m.names.key, strconv.FormatInt(old, 10), strconv.Itoa(here))
-	}
-	return err
-}
-
-// oneOf returns a member at random; false if there is none.
-func (m *Importer) oneOf(ctx context.Context) (member, bool, error) {
-	answer, err := m.src.do(ctx, 1, m.src.client.B().Zrandmember().Key(m.names.key).Count(-1).Withscores().Build())
+// someMembers returns a member of the sorted set at random; none if there is none.
+func (m *Importer) someMembers(ctx context.Context) ([]string, error) {
+	answer, err := m.src.do(ctx, 1, m.src.client.B().Zrandmember().Key(m.names.key).Count(1).Build())
 	if err != nil {
+		return nil, err
+	}
+	names, err := answer.AsStrSlice()
+	return names, m.src.readError(err)
+}
+
+// memberOf reads a member of the sorted set again; false if it has gone.
+func (m *Importer) memberOf(ctx context.Context, name string) (member, bool, error) {
+	scores, there, err := m.src.scores(ctx, m.names.key, []string{name})
+	if err != nil || !there[0] {
 		return member{}, false, err
 	}
-	scores, err := answer.AsZScores()
-	if err != nil || len(scores) == 0 {
-		return member{}, false, m.src.readError(err)
-	}
-	return member{scores[0].Member, scores[0].Score}, true, nil
+	return member{name, scores[0]}, true, nil
 }
 
-func (m *Importer) shadowSeen(ctx context.Context, s *shadow) error {
-	z, found, err := m.oneOf(ctx)
-	if err != nil || !found || checkUser(z.name) != nil {
-		return err
-	}
-	var here []rollcall.Status
-	err = s.ask(func() error {
-		scores, _, err := m.src.scores(ctx, m.names.key, []string{z.name})
-		if err == nil {
-			z.score = scores[0]
-		}
-		return err
-	}, func() (err error) {
-		here, err = m.to.Status(ctx, z.name)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	at, ok := m.opts.Unit.instant(z.score)
-	now := m.opts.Now()
-	if !ok || at.After(now) || at.Before(now.Add(-m.opts.Retention)) {
-		return nil // it is rightly not here
-	}
-	if gap := here[0].LastSeen.Sub(at).Abs(); gap > shadowSlack {
-		s.differ(z.name, at.Format(time.RFC3339), here[0].LastSeen.Format(time.RFC3339))
-	}
-	return nil
-}
-
-func (m *Importer) shadowSessions(ctx context.Context, s *shadow) error {
-	z, found, err := m.oneOf(ctx)
-	if err != nil || !found {
-		return err
-	}
-	var live map[string][]oldSession
-	var user string
-	var c Comparison
-	err = s.ask(func() (err error) {
-		live, err = m.sessionsOf(ctx, []member{z})
-		return err
-	}, func() error {
-		for name, sessions := range live {
-			user = name
-			if err := m.compareSessions(ctx, &c, sessions); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for _, d := range c.First {
-		s.differ(user, d.Old, d.Here)
-	}
-	return err
-}
-
-func (m *Importer) shadowDays(ctx context.Context, s *shadow) error {
-	// RANDOMKEY would have to be asked again and again in a Redis of many uses: the first
-	// portion of a walk serves as well, and its first bitmap moves on with each question.
-	var months []oldMonth
-	err := m.src.walkKeys(ctx, m.names.family.glob(nil), m.shadowAt, func(keys []string, at position) error {
-		m.shadowAt = at
-		if months = m.monthsOf(keys); len(months) > 0 {
-			return errEnough
-		}
-		return nil
-	})
-	if err == errEnough { //nolint:errorlint // our own, as it is
-		err = nil
-	} else {
-		m.shadowAt = position{}
-	}
-	if err != nil || len(months) == 0 {
-		return err
-	}
-	for _, month := range months[:min(len(months), 10)] {
-		var days []rollcall.Day
-		var here rollcall.Attended
-		there := true
-		err := s.ask(func() error {
-			texts, err := m.src.texts(ctx, []string{month.key}, mostOfMonth)
-			if err == nil && texts[0].there {
-				days, err = m.daysOf(month.month, texts[0])
-				if err != nil {
-					there, err = false, nil
+// someKeys returns what draws keys of a family. RANDOMKEY would have to be asked again and again
+// in a Redis of many uses: a walk serves as well, which goes on with each round, by a bounded
+// number of steps.
+func (m *Importer) someKeys(family template) func(context.Context) ([]string, error) {
+	const mostSteps = 20
+	var at position
+	return func(ctx context.Context) ([]string, error) {
+		var found []string
+		steps := 0
+		err := m.src.walkKeys(ctx, family.glob(nil), at, func(keys []string, behind position) error {
+			at = behind
+			for _, key := range keys {
+				if _, ok := family.match(key); ok {
+					found = append(found, key)
 				}
 			}
-			return err
-		}, func() (err error) {
-			here, err = m.to.Attended(ctx, month.user, month.kind, month.month.Range())
-			return err
+			// The next server of a Cluster begins behind the end of this one.
+			if steps++; (len(found) > 0 || steps >= mostSteps) && at.Cursor != 0 {
+				return errEnough
+			}
+			return nil
 		})
-		if err != nil {
-			return err
+		if errors.Is(err, errEnough) {
+			err = nil
+		} else {
+			at = position{}
 		}
-		if there && !slices.Equal(days, here.Days) {
-			s.differ(month.key, fmt.Sprint(days), fmt.Sprint(here.Days))
-		}
+		rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+		return found[:min(len(found), mostAsked)], err
 	}
-	return nil
 }

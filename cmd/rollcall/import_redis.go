@@ -219,8 +219,8 @@ func (c *importRedisCmd) report(a *app, out *imported) error {
 		return json.NewEncoder(a.stdout).Encode(out)
 	}
 	for _, s := range out.Shadow {
-		fmt.Fprintf(a.stdout, "%s: asked %s, %s; half took %v there and %v here, one in a hundred %v and %v.\n",
-			s.Question, counted(int64(s.Asked), "time"), counted(int64(s.Differences), "difference"),
+		fmt.Fprintf(a.stdout, "%s: asked %s, %s, %d in doubt; half took %v there and %v here, one in a hundred %v and %v.\n",
+			s.Question, counted(int64(s.Asked), "time"), counted(int64(s.Differences), "difference"), s.InDoubt,
 			micros(s.Old.Median), micros(s.Here.Median), micros(s.Old.P99), micros(s.Here.P99))
 		for _, d := range s.First {
 			fmt.Fprintf(a.stdout, "  %s: there %s, here %s\n", printable(d.Entry), d.Old, d.Here)

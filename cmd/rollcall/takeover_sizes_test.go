@@ -175,9 +175,11 @@ func takeOverAndBack(t *testing.T, system *handBuilt, engine string) {
 	}
 	o.takeOver(append(store, o.layoutFlags()...))
 
-	// The switch: both give the same answers.
+	// Both are asked the same by the command, and by the application that switches.
+	store = slices.DeleteFunc(store, func(flag string) bool { return flag == "--create" })
+	o.shadow(append(slices.Clone(store), o.layoutFlags()...))
 	const key = "rck_the_admin_key_of_this_test_has_32_characters"
-	cmd, s, _ := spawn(t, append(slices.DeleteFunc(store, func(flag string) bool { return flag == "--create" }), "--admin-key", key)...)
+	cmd, s, _ := spawn(t, append(store, "--admin-key", key)...)
 	o.here, err = client.New(s.base, client.Options{Key: key})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, o.here.Close()) }()
@@ -285,6 +287,23 @@ func (o *oldSystem) takeOver(args []string) {
 	t.Logf("%+v; %+v", report.Summary, *report.Comparison)
 	require.Zero(t, report.Comparison.Differences)
 	require.Greater(t, report.Comparison.Compared, int64(o.entries(o.n)*9/10))
+}
+
+// shadow asks both sides for a while: no entry may differ, however short a time.
+func (o *oldSystem) shadow(args []string) {
+	o.t.Helper()
+	cmd := exec.CommandContext(o.t.Context(), "rollcall", append([]string{"import", "redis", "--json", "--shadow", "2s"}, args...)...) //nolint:gosec // our own command
+	var said strings.Builder
+	cmd.Stderr = &said
+	text, err := cmd.Output()
+	require.NoError(o.t, err, "%s", &said)
+	var report imported
+	require.NoError(o.t, json.Unmarshal(text, &report))
+	require.NotEmpty(o.t, report.Shadow)
+	for _, s := range report.Shadow {
+		o.t.Logf("shadow: %+v", s)
+		require.Zero(o.t, s.Differences+s.InDoubt, s.Question)
+	}
 }
 
 // writeBack brings the old keys up to date, and keeps them so until the function is called.

@@ -12,8 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall/rollcall/client"
 	"github.com/rollcall/rollcall/internal/redistest"
 	"github.com/rollcall/rollcall/internal/testbudget"
+	"github.com/rollcall/rollcall/takeover"
 )
 
 // fillSeen makes a sorted set of users seen in the last day.
@@ -124,3 +126,6 @@ func TestADoctorThatFindsFaultsFails(t *testing.T) {
 	_, status = look()
 	require.Equal(t, exitNotLooked, status)
 }
+
+// A server answers all that a shadow asks.
+var _ takeover.Answers = (*client.Client)(nil)
