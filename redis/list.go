@@ -161,7 +161,7 @@ func (l *listing) newMerge(from string, behind string, expect int) *loginMerge {
 	for p := range m.parts {
 		m.parts[p].behind = behind
 	}
-	m.step = min(1000, expect*2/len(m.parts)+8)
+	m.step = min(1000, expect*2/len(m.parts)+4)
 	return m
 }
 
@@ -194,7 +194,11 @@ func (m *loginMerge) pageCall(p int, first bool, budget string) call {
 		f := &l.q.Filter
 		return partCall(p, &l.e.scripts.listMatching, f.Kind, f.App, f.Device, flag(l.down()), behind, step, flag(l.public()), flag(first), budget)
 	}
-	return partCall(p, &l.e.scripts.listPage, l.index, fmt.Sprint(l.low), fmt.Sprint(l.high), flag(l.down()),
+	low, high := "", ""
+	if hasRange(&l.q.Filter) {
+		low, high = fmt.Sprint(l.low), fmt.Sprint(l.high)
+	}
+	return partCall(p, &l.e.scripts.listPage, l.index, low, high, flag(l.down()),
 		behind, m.from, step, flag(l.public()), budget)
 }
 

@@ -17,9 +17,6 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
-// plainPart is the line by which the script of a login takes the part for plain ones.
-const plainPart = "-- needs: session_start_plain\n"
-
 // useScripts gives an engine other scripts, by their names.
 func useScripts(t *testing.T, e *Engine, texts map[string]string) {
 	t.Helper()
@@ -36,6 +33,106 @@ func useScripts(t *testing.T, e *Engine, texts map[string]string) {
 	e.scripts = &edited
 }
 
+// splitAtPart returns the text of a script before and behind the line by which it takes a part.
+func splitAtPart(t *testing.T, name, part string) (before, behind string) {
+	t.Helper()
+	source, err := sources.ReadFile("lua/" + name + ".lua")
+	require.NoError(t, err)
+	before, behind, found := strings.Cut(string(source), "-- needs: "+part+"\n")
+	require.True(t, found)
+	return before, behind
+}
+
+// TestPlainPagesAndLooksAreWhatAnyOtherIs has two servers live the same life, one of them without
+// what answers plain pages and looks at sessions by itself, and compares what they answer.
+func TestPlainPagesAndLooksAreWhatAnyOtherIs(t *testing.T) {
+	t.Parallel()
+	policies, err := rollcall.NewPolicies(
+		rollcall.Policy{IdleTimeout: 30 * time.Second},
+		rollcall.Policy{App: "bank", IdleTimeout: 20 * time.Second, Lifetime: 40 * time.Second},
+	)
+	require.NoError(t, err)
+	o := rollcall.Options{Policies: policies}
+	plain, other := newRig(t, 2, o), newRig(t, 2, o)
+	pageBefore, pageBehind := splitAtPart(t, "list_page", "list_page_plain")
+	lookBefore, lookBehind := splitAtPart(t, "session_lookup", "session_lookup_plain")
+	useScripts(t, other.e, map[string]string{"list_page": pageBefore + pageBehind, "session_lookup": lookBefore + lookBehind})
+	other.clock.Set(plain.clock.Now())
+	rng := rand.New(rand.NewPCG(9, 9)) //nolint:gosec // a test's choice
+	one := func(of ...string) string { return of[rng.IntN(len(of))] }
+	var refs []rollcall.Ref
+	for step := range 600 {
+		user, at := fmt.Sprint("user", rng.IntN(30)), plain.clock.Now()
+		b := rollcall.StartSession{
+			Session: rollcall.Session{User: user, App: one("", "shop", "bank")}, Random: uint64(step), Policies: policies,
+		}
+		if step%100 < 40 {
+			b.Session.Kind = "staff"
+		}
+		b.Token.Home = uint16(rollcall.HashUser(user))
+		copy(b.Token.Sum[:], fmt.Sprintf("%016d", step))
+		refs = append(refs, rollcall.Ref{Token: &b.Token})
+		action, pass := rng.IntN(12), time.Duration(max(0, rng.IntN(12000)-8000))*time.Millisecond
+		if rng.IntN(60) == 0 {
+			pass = 50 * time.Second // an outage, in which no server ticks
+		}
+		invisible := rng.IntN(4) == 0 && step%200 < 100
+		ref := refs[max(0, len(refs)-1-rng.IntN(12))]
+		viewer := []rollcall.Viewer{rollcall.ViewerAdmin, rollcall.ViewerPublic}[rng.IntN(2)]
+		q := rollcall.SessionQuery{
+			Sort:   []rollcall.SessionSort{rollcall.NewestLogin, rollcall.OldestLogin}[rng.IntN(2)],
+			Filter: rollcall.SessionFilter{App: one("", "", "bank")}, Page: rollcall.PageRequest{Limit: []int{0, 3, 500}[rng.IntN(3)]}, Viewer: viewer,
+		}
+		var answers [2][]any
+		for i, r := range []*rig{plain, other} {
+			say := func(answer any, err error) { answers[i] = append(answers[i], answer, err) }
+			switch action {
+			case 0:
+				say(r.roll.Kick(t.Context(), rollcall.Kick{User: user}))
+			case 1:
+				say(r.roll.PutUser(t.Context(), user, rollcall.UserPatch{Invisible: &invisible}))
+			case 2, 3:
+				say(nil, r.roll.Tick(t.Context()))
+			case 4:
+				say(r.e.Touch(t.Context(), at, []rollcall.Ref{ref}, policies))
+			default:
+				say(r.e.StartSession(t.Context(), at, b))
+			}
+			r.clock.Advance(pass)
+			say(r.e.List(t.Context(), r.clock.Now(), q))
+			say(r.e.Lookup(t.Context(), r.clock.Now(), ref, viewer))
+			say(r.e.List(t.Context(), r.clock.Now(), q))
+		}
+		require.Equal(t, answers[1], answers[0], "step %d", step)
+	}
+}
+
+// TestPlainPartsAnswerPagesAndLooks takes all from these scripts but the parts for what is plain.
+func TestPlainPartsAnswerPagesAndLooks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 2, rollcall.Options{})
+	var in rollcall.LoggedIn
+	for i := range 10 {
+		var err error
+		in, err = r.roll.Login(t.Context(), rollcall.Login{User: fmt.Sprint("user", i)})
+		require.NoError(t, err)
+	}
+	page, _ := splitAtPart(t, "list_page", "list_page_plain")
+	look, _ := splitAtPart(t, "session_lookup", "session_lookup_plain")
+	useScripts(t, r.e, map[string]string{
+		"list_page":      page + "-- needs: list_page_plain\nerror('not plain')\n",
+		"session_lookup": look + "-- needs: session_lookup_plain\nerror('not plain')\n",
+	})
+	for _, viewer := range []rollcall.Viewer{rollcall.ViewerAdmin, rollcall.ViewerPublic} {
+		page, err := r.roll.As(viewer).Sessions(t.Context(), rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 4}})
+		require.NoError(t, err)
+		require.Equal(t, 10, page.Total)
+		require.Len(t, page.Items, 4)
+	}
+	_, err := r.roll.Verify(t.Context(), rollcall.SessionRef{Token: in.Token})
+	require.NoError(t, err)
+}
+
 // TestPlainLoginsAndBeatsWriteWhatAnyOtherDoes has two servers carry out the same commands, one
 // of them without what answers plain logins and beats by itself, and compares all that they hold.
 func TestPlainLoginsAndBeatsWriteWhatAnyOtherDoes(t *testing.T) {
@@ -47,10 +144,7 @@ func TestPlainLoginsAndBeatsWriteWhatAnyOtherDoes(t *testing.T) {
 	)
 	require.NoError(t, err)
 	plain, other := newRig(t, 1, rollcall.Options{}), newRig(t, 1, rollcall.Options{})
-	source, err := sources.ReadFile("lua/session_start.lua")
-	require.NoError(t, err)
-	before, behind, found := strings.Cut(string(source), plainPart)
-	require.True(t, found)
+	before, behind := splitAtPart(t, "session_start", "session_start_plain")
 	useScripts(t, other.e, map[string]string{
 		"session_start": before + behind,
 		"presence_beat": "-- needs: env bytes invisible event presence\nrecordBeat(argumentsFrom(2))\nreturn done(1)\n",
@@ -119,7 +213,7 @@ func TestPlainLoginsAndBeatsWriteWhatAnyOtherDoes(t *testing.T) {
 	}
 
 	// The part answers a first login and the next ones by itself.
-	useScripts(t, plain.e, map[string]string{"session_start": before + plainPart + "return {'conflict'}\n"})
+	useScripts(t, plain.e, map[string]string{"session_start": before + "-- needs: session_start_plain\nreturn {'conflict'}\n"})
 	for range 3 {
 		_, err := plain.roll.Login(t.Context(), rollcall.Login{User: "somebody", App: "shop"})
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
--- needs: env invisible session_read
+-- needs: glance
 -- Finds sessions, live or ended. It is no sign of life, and changes nothing.
 --
 -- returns  for each, in order: {'live', id, record, seen, expires}; {'overdue', id,
@@ -9,6 +9,10 @@
 local public = ARGV[2] == '1' -- finds no sessions of invisible users
 local onlyLive = ARGV[3] == '1'
 local refs = argumentsFrom(4) -- T and the first half of a token's hash, or I and an id
+
+-- needs: session_lookup_plain
+-- Any other look.
+-- needs: env invisible session_read
 
 local function lookup(ref)
   local sid = findSession(ref)

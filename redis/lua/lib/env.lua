@@ -24,9 +24,9 @@
 
 local root, part = KEYS[1], KEYS[2]
 local call = redis.call
-local now, lastHeard, offlineWindow, grace, endedKept, logoutGrace, presenceEvents, clockHeld, behind =
+local now, lastHeard, offlineWindow, grace, endedKept, logoutGrace, presenceEvents, clockHeld, requestPlace =
   struct.unpack('>I8I8I8I8I8I8BB', ARGV[1])
-local request = string.sub(ARGV[1], behind)
+local request = string.sub(ARGV[1], requestPlace)
 
 local function key(name) return root .. ':' .. name end
 local function num(n) return string.format('%.0f', n) end

@@ -29,8 +29,8 @@ local function mergeHeads(lists, down, most)
   return out
 end
 
--- readOrders reads the sessions of some orders whose login is in [low, high), from the end if
--- down: those behind the id behind, or from the login from on, or all, if these are ''. It reads
+-- readOrders reads the sessions of some orders whose login is in [low, high), or all if these are
+-- '', from the end if down: those behind the id behind, or from the login from on, or all, if these are ''. It reads
 -- most at most, and fewer if there are many orders. It returns how many there are in the range,
 -- the ids, and the id to go on behind, '' at the end.
 local function readOrders(orders, low, high, down, behind, from, most)
@@ -38,11 +38,12 @@ local function readOrders(orders, low, high, down, behind, from, most)
   local count, lists, left = 0, {}, 0
   for i, order in ipairs(orders) do
     -- first is the rank at which the range begins, rank the one at which this part does.
-    local n, first, rank = call('ZCOUNT', order, low, '(' .. high), nil, nil
-    if down then
-      first = call('ZCOUNT', order, high, '+inf')
+    local n, first, rank = nil, 0, nil
+    if low == '' then
+      n = call('ZCARD', order)
     else
-      first = call('ZCOUNT', order, '-inf', '(' .. low)
+      n = call('ZCOUNT', order, low, '(' .. high)
+      first = down and call('ZCOUNT', order, high, '+inf') or call('ZCOUNT', order, '-inf', '(' .. low)
     end
     if behind ~= '' then
       rank = rankBehind(order, down, num(struct.unpack('>I6', behind)), behind)
