@@ -260,9 +260,11 @@ func (m *Importer) compareDays(ctx context.Context, c *Comparison) error {
 			return err
 		}
 		here := make([]rollcall.Attended, len(months))
-		err = each(ctx, len(months), func(ctx context.Context, i int) (err error) {
-			here[i], err = m.to.Attended(ctx, months[i].user, months[i].kind, months[i].month.Range())
-			return err
+		err = each(ctx, len(months), func(ctx context.Context, i int) error {
+			return again(ctx, func() (err error) {
+				here[i], err = m.to.Attended(ctx, months[i].user, months[i].kind, months[i].month.Range())
+				return err
+			})
 		})
 		if err != nil {
 			return err
@@ -283,6 +285,17 @@ func (m *Importer) compareDays(ctx context.Context, c *Comparison) error {
 		}
 		return nil
 	})
+}
+
+// again asks up to three times while there is no answer: one that came late among a million is no
+// reason to begin a comparison anew.
+func again(ctx context.Context, ask func() error) error {
+	for left := 2; ; left-- {
+		err := ask()
+		if left == 0 || ctx.Err() != nil || rollcall.CodeOf(err) != rollcall.CodeUnavailable {
+			return err
+		}
+	}
 }
 
 // compareFriends compares each list, with its times if the old one has them.

@@ -12,9 +12,6 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// mostOfOneScore bounds how many members with one score are read at once.
-const mostOfOneScore = 64_000
-
 // errEnough ends a walk that has seen what it needs.
 var errEnough = errors.New("enough")
 
@@ -161,35 +158,66 @@ func (s *Source) firstOfSets(ctx context.Context, keys []string, other func(int)
 }
 
 // newer shows visit the members whose score lies between least and most, a portion at a time.
-// Of members with one score a portion ends in, the rest is read by a larger one.
+// Where a whole portion has one score, those of that score are read by their rank.
 func (s *Source) newer(ctx context.Context, key string, least, most float64, visit func([]member) error) error {
-	from, size := strconv.FormatFloat(least, 'f', -1, 64), int64(portion)
+	from := strconv.FormatFloat(least, 'f', -1, 64)
 	for {
-		c := s.client.B().Zrangebyscore().Key(key).Min(from).Max(strconv.FormatFloat(most, 'f', -1, 64)).Withscores().Limit(0, size).Build()
-		m, err := s.do(ctx, int(size), c)
+		c := s.client.B().Zrangebyscore().Key(key).Min(from).Max(strconv.FormatFloat(most, 'f', -1, 64)).Withscores().Limit(0, portion).Build()
+		some, err := s.members(ctx, c)
 		if err != nil {
 			return err
 		}
-		scores, err := m.AsZScores()
-		if err != nil {
-			return s.readError(err)
-		}
-		some := make([]member, len(scores))
-		for i, z := range scores {
-			some[i] = member{z.Member, z.Score}
-		}
-		if err := visit(some); err != nil || int64(len(some)) < size {
+		if err := visit(some); err != nil || len(some) < portion {
 			return err
 		}
-		last := strconv.FormatFloat(some[len(some)-1].score, 'f', -1, 64)
-		if last == from {
-			if size *= 2; size > mostOfOneScore {
-				return fmt.Errorf("more than %d members of %s have the score %s", mostOfOneScore, quoted(visible(key)), last)
+		last := some[len(some)-1].score
+		from = strconv.FormatFloat(last, 'f', -1, 64)
+		if some[0].score == last {
+			if err := s.ofOneScore(ctx, key, last, visit); err != nil {
+				return err
 			}
-		} else {
-			from, size = last, portion
+			from = "(" + from
 		}
 	}
+}
+
+// ofOneScore shows visit all members with a score, however many these are. Ranks fall when others
+// leave what is below, so each portion begins in the middle of the one before.
+func (s *Source) ofOneScore(ctx context.Context, key string, score float64, visit func([]member) error) error {
+	const step = portion / 2
+	below, err := s.number(ctx, s.client.B().Zcount().Key(key).Min("-inf").Max("("+strconv.FormatFloat(score, 'f', -1, 64)).Build())
+	if err != nil {
+		return err
+	}
+	for start := max(0, below-step); ; start += step {
+		from, to := strconv.FormatInt(start, 10), strconv.FormatInt(start+portion-1, 10)
+		some, err := s.members(ctx, s.client.B().Zrange().Key(key).Min(from).Max(to).Withscores().Build())
+		if err != nil {
+			return err
+		}
+		through := len(some) < portion || some[len(some)-1].score > score
+		some = slices.DeleteFunc(some, func(z member) bool { return z.score != score })
+		if err := visit(some); err != nil || through {
+			return err
+		}
+	}
+}
+
+// members asks for a portion of a sorted set, with its scores.
+func (s *Source) members(ctx context.Context, c rueidis.Completed) ([]member, error) {
+	answer, err := s.do(ctx, portion, c)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := answer.AsZScores()
+	if err != nil {
+		return nil, s.readError(err)
+	}
+	out := make([]member, len(scores))
+	for i, z := range scores {
+		out[i] = member{z.Member, z.Score}
+	}
+	return out, nil
 }
 
 // pairs reads members and scores that follow each other.
