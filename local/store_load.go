@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -132,30 +133,31 @@ func number24(k []byte) uint32 {
 
 // loadIDs reads the ids of users: those stored one by one, which are newer, and the blocks.
 func (p *partition) loadIDs() error {
-	ids := make(map[uint32]string)
+	ids := make(map[uint32][]byte)
 	err := p.scan(tabID, func(k, v []byte) error {
-		ids[number24(k)] = string(v)
+		ids[number24(k)] = bytes.Clone(v)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	insert := func(n uint32, id string) error {
+	loader := p.dir.Load()
+	put := func(n uint32, id []byte) error {
 		p.onDisk.add(n)
-		return p.dir.InsertAt(n, rollcall.HashUser(id), id)
+		return loader.Put(n, id)
 	}
 	err = p.scan(tabBlock, func(k, v []byte) error {
 		r := reader{b: v}
 		for n := number24(k) << blockShift; n < (number24(k)+1)<<blockShift; n++ {
-			id := r.string()
+			id := r.bytes()
 			if newer, ok := ids[n]; ok {
 				id = newer
 				delete(ids, n)
 			}
-			if id == "" {
+			if len(id) == 0 {
 				continue
 			}
-			if err := insert(n, id); err != nil {
+			if err := put(n, id); err != nil {
 				return damaged("ids", k, err)
 			}
 		}
@@ -165,10 +167,15 @@ func (p *partition) loadIDs() error {
 		return nil
 	})
 	for n, id := range ids {
-		err = errors.Join(err, insert(n, id))
+		err = errors.Join(err, put(n, id))
 	}
-	p.dir.Seal()
-	return err
+	if err != nil {
+		return err
+	}
+	if n, err := loader.Done(); err != nil {
+		return damaged("ids", blockKey(p.index, n>>blockShift), err)
+	}
+	return nil
 }
 
 func (p *partition) loadUsers() error {

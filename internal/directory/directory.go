@@ -4,7 +4,6 @@ package directory
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"unsafe"
@@ -25,7 +24,7 @@ var (
 	// ErrFull says that all MaxNumbers numbers are in use.
 	ErrFull = errors.New("directory: full")
 
-	// ErrTaken says that a stored mapping names a number or an id twice.
+	// ErrTaken says that stored mappings name a number or an id twice.
 	ErrTaken = errors.New("directory: number or id already in use")
 )
 
@@ -95,40 +94,6 @@ func (d *Directory) insert(hash uint64, id string) (n uint32, added bool, err er
 	}
 	d.put(n, hash, k, id)
 	return n, true, nil
-}
-
-// InsertAt gives id the number n, below MaxNumbers, as a stored mapping says.
-// Mappings may come in any order; numbers they skip are not given to others
-// until Seal. The error is ErrTaken if n or id is in the directory already, and
-// ErrFull if n is MaxNumbers or above.
-func (d *Directory) InsertAt(n uint32, hash uint64, id string) error {
-	if n >= MaxNumbers {
-		return fmt.Errorf("number %d: %w", n, ErrFull)
-	}
-	d.move(moveStep)
-	k := keyOf(hash, id)
-	if d.Has(n) || d.find(hash, k, id) != None {
-		return fmt.Errorf("number %d: %w", n, ErrTaken)
-	}
-	// The chain of free numbers may run through n; Seal makes it anew.
-	d.free = noFree
-	for ; d.limit < n; d.limit++ {
-		d.keys.Set(d.limit, freeKey(noFree))
-	}
-	d.put(n, hash, k, id)
-	return nil
-}
-
-// Seal ends a run of InsertAt: every number below Limit without an id is free
-// from here on.
-func (d *Directory) Seal() {
-	d.free = noFree
-	for n := d.limit; n > 0; n-- {
-		if d.keys.Get(n - 1).isFree() {
-			d.keys.Set(n-1, freeKey(d.free))
-			d.free = n - 1
-		}
-	}
 }
 
 // Remove takes the id with number n out and frees the number. Removing a number

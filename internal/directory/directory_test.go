@@ -52,7 +52,8 @@ func TestEmptyDirectory(t *testing.T) {
 	require.Empty(t, d.ID(0))
 	require.Equal(t, "x", string(d.AppendID([]byte("x"), 0)))
 	d.Remove(0)
-	d.Seal()
+	_, err := d.Load().Done()
+	require.NoError(t, err)
 	require.Zero(t, d.Len())
 	require.Zero(t, d.Limit())
 }
@@ -107,23 +108,21 @@ func TestIDsWithEqualHashesAreToldApart(t *testing.T) {
 func TestStoredMappingMayLeaveGaps(t *testing.T) {
 	h := newHasher()
 	d := h.directory()
+	l := d.Load()
 	for _, n := range []uint32{9, 2, 5000, 0} {
-		id := strconv.Itoa(int(n) * 10)
-		require.NoError(t, d.InsertAt(n, h.of(id), id))
+		require.NoError(t, l.Put(n, []byte(strconv.Itoa(int(n)*10))))
 	}
+	require.ErrorIs(t, l.Put(2, []byte("new")), directory.ErrTaken)
+	require.ErrorIs(t, l.Put(directory.MaxNumbers, []byte("new")), directory.ErrFull)
+	_, err := l.Done()
+	require.NoError(t, err)
 	require.EqualValues(t, 5001, d.Limit())
 	require.Equal(t, 4, d.Len())
 	require.False(t, d.Has(1))
+	n, ok := d.Find(h.of("50000"), "50000")
+	require.True(t, ok)
+	require.EqualValues(t, 5000, n)
 
-	require.ErrorIs(t, d.InsertAt(2, h.of("new"), "new"), directory.ErrTaken)
-	require.ErrorIs(t, d.InsertAt(3, h.of("20"), "20"), directory.ErrTaken)
-	require.ErrorIs(t, d.InsertAt(directory.MaxNumbers, h.of("new"), "new"), directory.ErrFull)
-
-	n, _, err := d.Insert(h.of("early"), "early")
-	require.NoError(t, err)
-	require.EqualValues(t, 5001, n, "gaps are not given away before Seal")
-
-	d.Seal()
 	seen := map[uint32]bool{}
 	for i := range 4997 {
 		id := fmt.Sprintf("late-%d", i)
@@ -136,14 +135,17 @@ func TestStoredMappingMayLeaveGaps(t *testing.T) {
 	require.Len(t, seen, 4997)
 	n, _, err = d.Insert(h.of("last"), "last")
 	require.NoError(t, err)
-	require.EqualValues(t, 5002, n)
+	require.EqualValues(t, 5001, n)
 }
 
 func TestFullDirectorySaysSo(t *testing.T) {
 	h := newHasher()
 	d := h.directory()
-	require.NoError(t, d.InsertAt(directory.MaxNumbers-1, h.of("z"), "z"))
-	n, _, err := d.Insert(h.of("a"), "a")
+	d.SkipTo(directory.MaxNumbers - 1)
+	n, _, err := d.Insert(h.of("z"), "z")
+	require.NoError(t, err)
+	require.EqualValues(t, directory.MaxNumbers-1, n)
+	n, _, err = d.Insert(h.of("a"), "a")
 	require.ErrorIs(t, err, directory.ErrFull)
 	require.EqualValues(t, directory.None, n)
 

@@ -24,6 +24,11 @@ func keyOf(hash uint64, id string) key {
 	if v, ok := ParseNumber(id); ok {
 		return key(v)
 	}
+	return textKey(hash)
+}
+
+// textKey returns the key of a text id, without a handle.
+func textKey(hash uint64) key {
 	// The table's positions and tags come from other bits mostly, so that a
 	// text that differs is hardly ever compared.
 	return textBit | key(hash>>24&hashMask)<<handleBits
