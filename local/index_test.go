@@ -1,6 +1,7 @@
 package local
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rollcall/rollcall/internal/column"
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
@@ -29,6 +31,11 @@ func TestSlotIndexMatchesMap(t *testing.T) {
 				s := slot.Draw(t, "slot")
 				x.remove(s)
 				delete(in, s)
+			},
+			"build": func(t *rapid.T) {
+				another := slotIndex{hash: x.hash}
+				another.build(slices.Collect(maps.Keys(in)))
+				x = another
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, len(in), x.used)
@@ -109,7 +116,48 @@ func TestChainMatchesLists(t *testing.T) {
 					var got []uint32
 					c.each(o, func(s uint32) bool { got = append(got, s); return true })
 					require.True(t, slices.Equal(lists[o], got))
-					require.EqualValues(t, len(got), c.count.Get(o))
+				}
+			},
+		})
+	})
+}
+
+func TestSessionsOfUsersMatchLists(t *testing.T) {
+	testbudget.Check(t, testbudget.Quick(), func(t *rapid.T) {
+		var users column.Column[uint32]
+		var u userSessions
+		u.init(&users)
+		lists := make(map[uint32][]uint32)
+		in := make(map[uint32]bool)
+		slot := rapid.Uint32Range(0, 300)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				s, user := slot.Draw(t, "slot"), rapid.Uint32Range(0, 150).Draw(t, "user")
+				if in[s] {
+					return
+				}
+				in[s] = true
+				lists[user] = slices.Insert(lists[user], 0, s)
+				users.Set(s, user)
+				u.add(s)
+			},
+			"remove": func(t *rapid.T) {
+				s := slot.Draw(t, "slot")
+				if !in[s] {
+					return
+				}
+				delete(in, s)
+				lists[users.Get(s)] = slices.DeleteFunc(lists[users.Get(s)], func(x uint32) bool { return x == s })
+				u.remove(s)
+				users.Set(s, noUser)
+			},
+			"": func(t *rapid.T) {
+				for user := range uint32(151) {
+					var got []uint32
+					u.each(user, func(s uint32) bool { got = append(got, s); return true })
+					require.True(t, slices.Equal(lists[user], got))
+					require.EqualValues(t, len(got), u.count(user))
+					require.Equal(t, len(got) > 0, u.has(user))
 				}
 			},
 		})

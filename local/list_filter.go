@@ -154,7 +154,7 @@ func (s *sessions) withValue(set valueSet, value string) *roaring.Bitmap {
 func (s *sessions) ofUsers(numbers []uint32) *roaring.Bitmap {
 	b := roaring.New()
 	for _, n := range numbers {
-		s.collect(&s.ofUser, n, b)
+		s.collect(s.ofUser.each, n, b)
 	}
 	return b
 }
@@ -167,14 +167,14 @@ func (s *sessions) withAddress(net netip.Prefix) *roaring.Bitmap {
 	}
 	b := roaring.New()
 	if id, ok := s.ips.Find(string(net.Addr().Unmap().AsSlice())); ok {
-		s.collect(&s.ofIP, uint32(id), b)
+		s.collect(s.ofIP.each, uint32(id), b)
 	}
 	return b
 }
 
 // collect adds the positions of the live sessions of an owner to a set.
-func (s *sessions) collect(c *slotList, owner uint32, into *roaring.Bitmap) {
-	c.each(owner, func(slot uint32) bool {
+func (s *sessions) collect(each func(owner uint32, fn func(slot uint32) bool), owner uint32, into *roaring.Bitmap) {
+	each(owner, func(slot uint32) bool {
 		if pos := s.pos.Get(slot); s.order.IsLive(pos) {
 			into.Add(pos)
 		}

@@ -70,7 +70,7 @@ func (p *partition) ref(n uint32) ref { return newRef(p.index, n) }
 
 // inUse reports whether anything is known of a number.
 func (p *partition) inUse(n uint32) bool {
-	return p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 || p.users.has(n) ||
+	return p.presence.seen.Last(n) != 0 || p.sessions.ofUser.has(n) || p.users.has(n) ||
 		p.friends.count(n) != 0 || p.friendRefs.Get(n) != 0 || p.days.inUse(n) || p.announcements.pending(n)
 }
 
@@ -86,7 +86,7 @@ func (p *partition) freeNumber(b *pebble.Batch, n uint32) error {
 // mayRelease notes a number of which nothing may be known any more. The next flush
 // looks. A number with a last-seen time or a session is not noted.
 func (p *partition) mayRelease(n uint32) {
-	if p.presence.seen.Last(n) == 0 && p.sessions.ofUser.head.Get(n) == 0 {
+	if p.presence.seen.Last(n) == 0 && !p.sessions.ofUser.has(n) {
 		p.releasable = append(p.releasable, n)
 	}
 }

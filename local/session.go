@@ -53,7 +53,7 @@ type sessions struct {
 	order                   order.Sequence
 	livePositions           *roaring.Bitmap // positions of the live sessions
 	byKind, byApp, byDevice valueSet
-	ofUser                  slotList
+	ofUser                  userSessions
 	ofIP                    slotList
 	byID                    slotIndex
 	byToken                 slotIndex
@@ -92,6 +92,7 @@ func (s *sessions) init(p *partition) {
 	s.p = p
 	s.byID.hash = func(slot uint32) uint64 { return rollcall.HashNumber(s.random.Get(slot)) }
 	s.byToken.hash = func(slot uint32) uint64 { return tokenBits(s.token.Get(slot)) }
+	s.ofUser.init(&s.user)
 	s.classes.init()
 	s.livePositions = roaring.New()
 	s.byKind, s.byApp, s.byDevice = valueSet{}, valueSet{}, valueSet{}

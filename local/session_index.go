@@ -133,6 +133,39 @@ func distance(table []uint32, j, i int) int {
 	return i - j + len(table)
 }
 
+// replace puts another slot with the same hash into the place of a slot.
+func (x *slotIndex) replace(slot, by uint32) {
+	hash := x.hash(slot)
+	if !x.stillInOld(hash) || !replaceIn(x.old, hash, slot, by) {
+		replaceIn(x.table, hash, slot, by)
+	}
+}
+
+func replaceIn(table []uint32, hash uint64, slot, by uint32) bool {
+	i := placeIn(table, hash)
+	for table[i] != slot+1 {
+		if table[i] == 0 {
+			return false
+		}
+		i = placeAfter(table, i)
+	}
+	table[i] = by + 1
+	return true
+}
+
+// build fills an empty index with slots. Its table is as large as it has to be, with a little
+// room before it grows.
+func (x *slotIndex) build(slots []uint32) {
+	if len(slots) == 0 {
+		return
+	}
+	x.table = make([]uint32, max(minIndex, len(slots)*4/3))
+	for _, slot := range slots {
+		x.put(slot)
+	}
+	x.used = len(slots)
+}
+
 // remove takes a slot out. The columns must still hold what it is hashed by.
 func (x *slotIndex) remove(slot uint32) {
 	if x.used == 0 {

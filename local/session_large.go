@@ -76,7 +76,7 @@ func (s *sessions) sessionAdded(user, slot uint32) {
 		s.addToLargeOrders(s.large.of[user], slot)
 		return
 	}
-	if s.ofUser.count.Get(user) <= maxSmall {
+	if s.ofUser.count(user) <= maxSmall {
 		return
 	}
 
@@ -150,7 +150,7 @@ func (s *sessions) sessionRemoved(user, slot uint32) {
 	} else if i := slices.Index(l.expired, slot); i >= 0 {
 		l.expired = slices.Delete(l.expired, i, i+1)
 	}
-	if s.ofUser.count.Get(user) <= maxSmall/2 {
+	if s.ofUser.count(user) <= maxSmall/2 {
 		s.makeSmall(user)
 	}
 }
@@ -172,7 +172,7 @@ func (s *sessions) makeSmall(user uint32) {
 
 // reorder moves a session in the idle orders after a sign of life.
 func (s *sessions) reorder(slot uint32) {
-	if l := s.largeOf(slot); l != nil && s.large.placeInAll.Get(slot) != 0 { // while loading, free slots look live
+	if l := s.largeOf(slot); l != nil {
 		l.all.idle.set(s, &s.large.placeInAll, slot)
 		l.ordersOfClass(s.device.Get(slot)).idle.set(s, &s.large.placeInClass, slot)
 	}

@@ -111,7 +111,7 @@ func TestTheOrdersOfALargeUserAreThoseOfTheirSessions(t *testing.T) {
 		if !ok {
 			return
 		}
-		n := int(s.ofUser.count.Get(user))
+		n := int(s.ofUser.count(user))
 		l := s.large.of[user]
 		if l == nil {
 			r.LessOrEqual(n, maxSmall)

@@ -5,20 +5,22 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/rollcall/rollcall"
 )
 
 // loadSessions reads the sessions in the order of their ids, then what touched
 // them since.
 func (p *partition) loadSessions() error {
+	// The record is read where it stands, and nothing of it is kept: fill copies what it needs.
+	// So reading a session leaves no garbage.
 	s := &p.sessions
+	attrs := make(map[string]string)
 	err := p.scan(tabSession, func(k, v []byte) error {
 		if len(k) != 18 {
 			return damaged("session", k, errDamaged)
 		}
-		st, err := decodeSession(rollcall.SessionID(k[2:]), v)
+		clear(attrs)
+		st, err := readSession(rollcall.SessionID(k[2:]), reader{b: v, borrowed: true}, attrs)
 		if err != nil {
 			return damaged("session", k, err)
 		}
@@ -26,7 +28,7 @@ func (p *partition) loadSessions() error {
 		if !ok {
 			return damaged("session: its user has no number", k, errDamaged)
 		}
-		s.insert(&st, n)
+		s.fill(&st, n)
 		p.clock = max(p.clock, st.LoginAt.UnixMilli(), st.SeenAt.UnixMilli())
 		return nil
 	})
@@ -68,7 +70,6 @@ func (p *partition) loadTouches(k, v []byte, used *uint32) error {
 		}
 		if slot < s.limit && s.isLoaded(slot) && at > s.seen.Get(slot) {
 			s.seen.Set(slot, at)
-			s.reorder(slot)
 		}
 		p.clock = max(p.clock, at)
 	}
@@ -84,22 +85,30 @@ func (s *sessions) isLoaded(slot uint32) bool {
 	return pos < s.order.Len() && s.order.IsLive(pos) && s.order.Slot(pos) == slot
 }
 
-// finishLoad rebuilds, once all sessions are in, what depends on their last
+// finishLoad makes, once all sessions are in, what leads to them, what depends on their last
 // touch, and the free slots.
 func (s *sessions) finishLoad() {
-	var slots []uint32
-	used := roaring.New()
+	slots := make([]uint32, 0, s.order.Live())
+	used := make([]uint64, (s.limit+63)/64)
 	for pos, ok := s.order.Next(0); ok; pos, ok = s.order.Next(pos + 1) {
-		slots = append(slots, s.order.Slot(pos))
-		used.Add(s.order.Slot(pos))
+		slot := s.order.Slot(pos)
+		slots = append(slots, slot)
+		used[slot/64] |= 1 << (slot % 64)
 	}
+	s.byID.build(slots)
+	s.byToken.build(slots)
+	for _, slot := range slots {
+		s.ofUser.add(slot)
+		s.sessionAdded(s.user.Get(slot), slot)
+	}
+
 	sortBy(slots, func(slot uint32) int64 { return s.seen.Get(slot) })
 	for _, slot := range slots {
 		s.enqueue(slot)
 		s.flushedTo = max(s.flushedTo, s.seen.Get(slot))
 	}
 	for slot := s.limit; slot > 0; slot-- {
-		if !used.Contains(slot - 1) {
+		if used[(slot-1)/64]>>((slot-1)%64)&1 == 0 {
 			s.freeSlot(slot - 1)
 		}
 	}

@@ -37,6 +37,19 @@ func (s *sessions) insert(st *sessionRecord, user uint32) {
 	if n := len(s.free); n > 0 && s.free[n-1] == slot {
 		s.free = s.free[:n-1]
 	}
+	s.fill(st, user)
+
+	// What leads to the slot: user, id and token.
+	s.ofUser.add(slot)
+	s.byID.add(slot)
+	s.byToken.add(slot)
+	s.sessionAdded(user, slot)
+}
+
+// fill is the part of insert that loading a session shares with it. finishLoad does the rest for
+// all sessions together.
+func (s *sessions) fill(st *sessionRecord, user uint32) {
+	slot := st.slot
 	s.limit = max(s.limit, slot+1)
 
 	// The columns that stand for themselves.
@@ -60,8 +73,6 @@ func (s *sessions) insert(st *sessionRecord, user uint32) {
 	s.app.Set(slot, s.index(s.byApp, st.App, pos))
 	s.device.Set(slot, s.index(s.byDevice, st.Device, pos))
 
-	// What leads to the slot: user, address, id and token.
-	s.ofUser.add(user, slot)
 	if st.IP.IsValid() {
 		ip := s.ips.Ref(string(st.IP.AsSlice()))
 		s.ip.Set(slot, ip)
@@ -70,10 +81,7 @@ func (s *sessions) insert(st *sessionRecord, user uint32) {
 		s.ofIP.add(uint32(ip), slot)
 	}
 	s.writeText(slot, &st.Session)
-	s.byID.add(slot)
-	s.byToken.add(slot)
 	s.scheduleEnd(slot)
-	s.sessionAdded(user, slot)
 }
 
 // scheduleEnd enters a session's absolute end, or removes it if there is none.
@@ -156,7 +164,7 @@ func (s *sessions) remove(slot uint32) {
 	s.removeFromOrder(slot)
 	s.byID.remove(slot)
 	s.byToken.remove(slot)
-	s.ofUser.remove(s.user.Get(slot), slot)
+	s.ofUser.remove(slot)
 	s.sessionRemoved(s.user.Get(slot), slot)
 	if ip := s.ip.Get(slot); ip != 0 {
 		s.ofIP.remove(uint32(ip), slot)

@@ -3,12 +3,12 @@ package local
 import "github.com/rollcall/rollcall/internal/column"
 
 // slotList threads slots into doubly linked lists, one for each owner: the
-// sessions of a user, or of an address. Links are slot+1; 0 ends a list.
+// sessions of an address. Links are slot+1; 0 ends a list. The lists of users are
+// userSessions.
 type slotList struct {
-	head  column.Column[uint32] // by owner
-	count column.Column[uint32] // by owner
-	next  column.Column[uint32] // by slot
-	prev  column.Column[uint32] // by slot
+	head column.Column[uint32] // by owner
+	next column.Column[uint32] // by slot
+	prev column.Column[uint32] // by slot
 }
 
 func (c *slotList) add(owner, slot uint32) {
@@ -19,7 +19,6 @@ func (c *slotList) add(owner, slot uint32) {
 		c.prev.Set(first-1, slot+1)
 	}
 	c.head.Set(owner, slot+1)
-	c.count.Set(owner, c.count.Get(owner)+1)
 }
 
 func (c *slotList) remove(owner, slot uint32) {
@@ -34,7 +33,6 @@ func (c *slotList) remove(owner, slot uint32) {
 	}
 	c.next.Set(slot, 0)
 	c.prev.Set(slot, 0)
-	c.count.Set(owner, c.count.Get(owner)-1)
 }
 
 // each calls fn for every slot of an owner, the newest first, until fn returns
@@ -50,5 +48,5 @@ func (c *slotList) each(owner uint32, fn func(slot uint32) bool) {
 }
 
 func (c *slotList) bytes() int {
-	return c.head.Bytes() + c.count.Bytes() + c.next.Bytes() + c.prev.Bytes()
+	return c.head.Bytes() + c.next.Bytes() + c.prev.Bytes()
 }

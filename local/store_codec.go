@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"unsafe"
 
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/enginekit"
@@ -41,8 +42,9 @@ func (w *writer) attrs(attrs map[string]string) {
 // reader takes fields off a record. After the first fault every field is zero
 // and err is set.
 type reader struct {
-	b   []byte
-	err error
+	b        []byte
+	err      error
+	borrowed bool // strings are not copied, so they hold as long as the record does
 }
 
 func (r *reader) fail() { r.b, r.err = nil, errDamaged }
@@ -96,7 +98,13 @@ func (r *reader) bytes() []byte {
 	return r.raw(int(n))
 }
 
-func (r *reader) string() string { return string(r.bytes()) }
+func (r *reader) string() string {
+	b := r.bytes()
+	if r.borrowed {
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	return string(b)
+}
 
 func (r *reader) addr() netip.Addr {
 	b := r.bytes()
@@ -110,7 +118,9 @@ func (r *reader) addr() netip.Addr {
 	return a
 }
 
-func (r *reader) attrs() map[string]string {
+// attrs reads attributes into a map, or into a new one if it is nil. It returns nil if there are
+// none.
+func (r *reader) attrs(into map[string]string) map[string]string {
 	n := r.uint()
 	if n > rollcall.MaxAttrs {
 		r.fail()
@@ -119,12 +129,14 @@ func (r *reader) attrs() map[string]string {
 	if n == 0 {
 		return nil
 	}
-	m := make(map[string]string, n)
+	if into == nil {
+		into = make(map[string]string, n)
+	}
 	for range n {
 		k := r.string()
-		m[k] = r.string()
+		into[k] = r.string()
 	}
-	return m
+	return into
 }
 
 func (r *reader) id() (id rollcall.SessionID) {
@@ -182,7 +194,12 @@ func (s *sessionRecord) encode(dst []byte) []byte {
 }
 
 func decodeSession(id rollcall.SessionID, b []byte) (sessionRecord, error) {
-	r := reader{b: b}
+	return readSession(id, reader{b: b}, nil)
+}
+
+// readSession is decodeSession from a reader. The attributes go into a map, or into a new one if it
+// is nil.
+func readSession(id rollcall.SessionID, r reader, attrs map[string]string) (sessionRecord, error) {
 	s := sessionRecord{}
 	if r.u8() != sessionFormat {
 		return s, errDamaged
@@ -196,7 +213,7 @@ func decodeSession(id rollcall.SessionID, b []byte) (sessionRecord, error) {
 	for _, f := range [...]*string{&s.Kind, &s.Name, &s.App, &s.Device, &s.DeviceID, &s.UserAgent} {
 		*f = r.string()
 	}
-	s.IP, s.Attrs = r.addr(), r.attrs()
+	s.IP, s.Attrs = r.addr(), r.attrs(attrs)
 	if r.u8() == 1 {
 		s.End = &rollcall.End{At: enginekit.TimeOf(r.int())}
 		s.ExpiresAt, s.EndsAt = enginekit.TimeOrZero(r.int()), enginekit.TimeOrZero(r.int())

@@ -73,7 +73,7 @@ func (p *partition) knowsUser(d *rollcall.UserSnapshot, now int64) bool {
 		return true
 	}
 	n, ok := p.find(d.User)
-	return ok && (p.users.has(n) || p.presence.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 ||
+	return ok && (p.users.has(n) || p.presence.seen.Last(n) != 0 || p.sessions.ofUser.has(n) ||
 		p.friends.count(n) != 0 || p.days.hasMarks(n))
 }
 

@@ -172,7 +172,7 @@ func (p *partition) rollForgot(b *pebble.Batch) error {
 		}
 		n := it.Next()
 		pr.roll.next = n + 1
-		if pr.forgottenInRoll.Contains(n) || pr.seen.Last(n) != 0 || p.sessions.ofUser.head.Get(n) != 0 {
+		if pr.forgottenInRoll.Contains(n) || pr.seen.Last(n) != 0 || p.sessions.ofUser.has(n) {
 			continue
 		}
 		if err := b.Delete(forgetKey(p.index, n), nil); err != nil {

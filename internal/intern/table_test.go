@@ -108,6 +108,15 @@ func TestTableMatchesMap(t *testing.T) {
 				refs[s]++
 				ids[s] = id
 			},
+			"refHeld": func(t *rapid.T) {
+				s := word.Draw(t, "word")
+				id, ok := table.RefHeld(s)
+				require.Equal(t, refs[s] > 0, ok)
+				if ok {
+					require.Equal(t, ids[s], id)
+					refs[s]++
+				}
+			},
 			"release": func(t *rapid.T) {
 				s := word.Draw(t, "word")
 				if refs[s] > 0 {
