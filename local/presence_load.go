@@ -9,9 +9,10 @@ import (
 // loadBeats finds out on opening when each number was last seen: the latest second of all
 // records that speak of it.
 func (p *partition) loadBeats() error {
+	// Numbers without an id are passed over. All ids have come from the store.
 	latest := make([]uint32, p.dir.Limit())
 	note := func(n, sec uint32) {
-		if n < uint32(len(latest)) && p.dir.Has(n) {
+		if n < uint32(len(latest)) && p.onDisk.has(n) {
 			latest[n] = max(latest[n], sec)
 		}
 	}

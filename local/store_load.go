@@ -16,11 +16,37 @@ func (e *Engine) load() error {
 	if err := e.initMeta(); err != nil {
 		return err
 	}
-	if err := errors.Join(e.loadShared(), e.events.load(uninterrupted()), e.visits.load(), e.loadSamples(), e.loadOffloaded()); err != nil {
+	if err := errors.Join(e.loadShared(), e.visits.load(), e.loadSamples(), e.loadOffloaded()); err != nil {
 		return err
 	}
 
-	// The partitions, on all processors.
+	// The partitions, on all processors, and beside them the log of events, which none of them needs.
+	var events error
+	var wg sync.WaitGroup
+	wg.Go(func() { events = e.events.load(uninterrupted()) })
+	progress := e.opts.Progress
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	err := e.inParallel((*partition).load, progress)
+	wg.Wait()
+	if err := errors.Join(err, events); err != nil {
+		return err
+	}
+
+	// What needs all partitions: friends are of several.
+	e.outages.loaded(e.latest(0))
+	if err := e.loadFriends(); err != nil {
+		return err
+	}
+	if err := e.inParallel((*partition).findReleasable, func(int, int) {}); err != nil {
+		return err
+	}
+	return e.loadErasures()
+}
+
+// inParallel calls fn for all partitions, on all processors. progress is told of each that is done.
+func (e *Engine) inParallel(fn func(*partition) error, progress func(done, total int)) error {
 	next := make(chan *partition)
 	faults := make([]error, len(e.parts))
 	var wg sync.WaitGroup
@@ -29,12 +55,10 @@ func (e *Engine) load() error {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for p := range next {
-				faults[p.index] = p.load()
+				faults[p.index] = fn(p)
 				mu.Lock()
 				done++
-				if e.opts.Progress != nil {
-					e.opts.Progress(done, len(e.parts))
-				}
+				progress(done, len(e.parts))
 				mu.Unlock()
 			}
 		})
@@ -44,24 +68,7 @@ func (e *Engine) load() error {
 	}
 	close(next)
 	wg.Wait()
-	if err := errors.Join(faults...); err != nil {
-		return err
-	}
-
-	// What needs all partitions: friends are of several. Numbers that nothing is known of are
-	// what a crash has left.
-	e.outages.loaded(e.latest(0))
-	if err := e.loadFriends(); err != nil {
-		return err
-	}
-	for _, p := range e.parts {
-		for n := range p.dir.Limit() {
-			if p.dir.Has(n) && !p.inUse(n) {
-				p.releasable = append(p.releasable, n)
-			}
-		}
-	}
-	return e.loadErasures()
+	return errors.Join(faults...)
 }
 
 // loadShared reads what the partitions share.
@@ -114,6 +121,16 @@ func (p *partition) load() error {
 	} {
 		if err := step(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// findReleasable notes the numbers that nothing is known of: a crash has left them.
+func (p *partition) findReleasable() error {
+	for n := range p.dir.Limit() {
+		if !p.inUse(n) && p.dir.Has(n) {
+			p.releasable = append(p.releasable, n)
 		}
 	}
 	return nil
