@@ -2,7 +2,11 @@
 // share. The slot heard last stands last, and the front is the next to fall due.
 package expiry
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/rollcall/rollcall/internal/column"
+)
 
 // A chunk holds 4,096 entries.
 const (
@@ -13,11 +17,11 @@ const (
 
 // chunk grows up to its length, so that a queue of a few takes little.
 type chunk struct {
-	at    []int64
+	at    column.Times
 	slots []uint32
 }
 
-// Queue is a first-in-first-out queue of slots by an instant that never falls.
+// Queue is a first-in-first-out queue of slots by an instant, in milliseconds, that never falls.
 // Pushing a slot again leaves its older entry behind, stale: the owner tells
 // the two apart by the instant. The zero value is empty. It is not safe for use
 // while it is changed; reading at the same time is.
@@ -53,17 +57,19 @@ func (q *Queue) Push(at int64, slot uint32) {
 		q.spare = nil
 		switch {
 		case c != nil:
-			c.at, c.slots = c.at[:0], c.slots[:0]
+			c.at.Truncate(0)
+			c.slots = c.slots[:0]
 		case len(q.chunks) == 0:
 			c = new(chunk)
 		default: // it will be full soon
-			c = &chunk{make([]int64, 0, chunkLen), make([]uint32, 0, chunkLen)}
+			c = &chunk{column.MakeTimes(chunkLen), make([]uint32, 0, chunkLen)}
 		}
 		q.chunks = append(q.chunks, c)
 	}
 	q.length++
 	c := q.chunks[len(q.chunks)-1]
-	c.at, c.slots = append(c.at, at), append(c.slots, slot)
+	c.at.Append(at)
+	c.slots = append(c.slots, slot)
 }
 
 // Front returns the oldest entry.
@@ -105,7 +111,7 @@ func (q *Queue) Len() int { return q.length }
 // At returns the i-th entry; 0 is the front.
 func (q *Queue) At(i int) (at int64, slot uint32) {
 	c, j := q.place(i)
-	return c.at[j], c.slots[j]
+	return c.at.At(j), c.slots[j]
 }
 
 // LowerBound returns the first entry whose instant is at least at, and Len if
@@ -131,7 +137,7 @@ func (q *Queue) Compact(limit int, valid func(at int64, slot uint32) bool) {
 			return
 		}
 		from, i := q.place(q.kept)
-		at, slot := from.at[i], from.slots[i]
+		at, slot := from.at.At(i), from.slots[i]
 		if !valid(at, slot) {
 			q.gap++
 			q.length--
@@ -139,7 +145,8 @@ func (q *Queue) Compact(limit int, valid func(at int64, slot uint32) bool) {
 		}
 		place := q.head + q.kept
 		to, j := q.chunks[place>>chunkShift], place&chunkMask
-		to.at[j], to.slots[j] = at, slot
+		to.at.Set(j, at)
+		to.slots[j] = slot
 		q.kept++
 	}
 }
@@ -155,7 +162,8 @@ func (q *Queue) truncate() {
 	if q.chunks = q.chunks[:chunks]; chunks == 0 {
 		q.chunks, q.head = nil, 0
 	} else if last := q.chunks[chunks-1]; end&chunkMask > 0 {
-		last.at, last.slots = last.at[:end&chunkMask], last.slots[:end&chunkMask]
+		last.at.Truncate(end & chunkMask)
+		last.slots = last.slots[:end&chunkMask]
 	}
 	q.compacting, q.kept, q.gap = false, 0, 0
 }
@@ -172,4 +180,4 @@ func (q *Queue) Bytes() int {
 	return n
 }
 
-func (c *chunk) bytes() int { return 8*cap(c.at) + 4*cap(c.slots) }
+func (c *chunk) bytes() int { return c.at.Bytes() + 4*cap(c.slots) }

@@ -6,6 +6,8 @@ package order
 import (
 	"math/bits"
 	"sort"
+
+	"github.com/rollcall/rollcall/internal/column"
 )
 
 // A chunk holds 4,096 entries; words of its bitmap are live bits.
@@ -16,13 +18,13 @@ const (
 )
 
 type chunk struct {
-	keys  [chunkLen]int64
+	keys  column.Times
 	slots [chunkLen]uint32
 	live  [chunkLen / 64]uint64
 }
 
-// Sequence is an append-only sequence of slots, each with a key, the keys never
-// falling. An entry is named by its position. The zero value is empty. It is
+// Sequence is an append-only sequence of slots, each with a key, an instant in milliseconds,
+// the keys never falling. An entry is named by its position. The zero value is empty. It is
 // not safe for use while it is changed; reading at the same time is.
 type Sequence struct {
 	chunks []*chunk
@@ -47,11 +49,12 @@ func (s *Sequence) Append(key int64, slot uint32) uint32 {
 		key = max(key, s.Key(pos-1))
 	}
 	if pos&chunkMask == 0 {
-		s.chunks = append(s.chunks, new(chunk))
+		s.chunks = append(s.chunks, &chunk{keys: column.MakeTimes(chunkLen)})
 		s.counts.grow()
 	}
 	c, i := s.chunks[pos>>chunkShift], pos&chunkMask
-	c.keys[i], c.slots[i] = key, slot
+	c.keys.Append(key)
+	c.slots[i] = slot
 	c.live[i/64] |= 1 << (i % 64)
 	s.counts.add(int(pos>>chunkShift), 1)
 	s.length++
@@ -81,7 +84,9 @@ func (s *Sequence) IsLive(pos uint32) bool {
 }
 
 // Key returns the key at a position, dead or live.
-func (s *Sequence) Key(pos uint32) int64 { return s.chunks[pos>>chunkShift].keys[pos&chunkMask] }
+func (s *Sequence) Key(pos uint32) int64 {
+	return s.chunks[pos>>chunkShift].keys.At(int(pos & chunkMask))
+}
 
 // Slot returns the slot at a position, dead or live.
 func (s *Sequence) Slot(pos uint32) uint32 { return s.chunks[pos>>chunkShift].slots[pos&chunkMask] }
@@ -182,7 +187,8 @@ func (s *Sequence) Compact(limit int, moved func(slot, from, to uint32)) (more b
 // stands before it.
 func (s *Sequence) move(from, to uint32) {
 	c, i := s.chunks[to>>chunkShift], to&chunkMask
-	c.keys[i], c.slots[i] = s.Key(from), s.Slot(from)
+	c.keys.Set(int(i), s.Key(from))
+	c.slots[i] = s.Slot(from)
 	s.Kill(from)
 	c.live[i/64] |= 1 << (i % 64)
 	s.counts.add(int(to>>chunkShift), 1)
@@ -194,11 +200,18 @@ func (s *Sequence) truncate(length uint32) {
 	chunks := int(length+chunkMask) >> chunkShift
 	clear(s.chunks[chunks:])
 	s.chunks, s.counts.tree = s.chunks[:chunks], s.counts.tree[:chunks]
+	if rest := int(length & chunkMask); rest > 0 {
+		s.chunks[chunks-1].keys.Truncate(rest)
+	}
 	s.length, s.packed, s.next = length, 0, 0
 }
 
 // Bytes returns the memory held.
 func (s *Sequence) Bytes() int {
-	const chunkBytes = chunkLen*12 + chunkLen/8
-	return len(s.chunks)*chunkBytes + 8*cap(s.chunks) + 4*cap(s.counts.tree)
+	const chunkBytes = chunkLen*4 + chunkLen/8
+	n := len(s.chunks)*chunkBytes + 8*cap(s.chunks) + 4*cap(s.counts.tree)
+	for _, c := range s.chunks {
+		n += c.keys.Bytes()
+	}
+	return n
 }
