@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -92,6 +93,7 @@ func (j *Journal) write(p *pending, anew bool) error {
 		return err
 	}
 	j.confirm(p)
+	j.makeReady()
 	return nil
 }
 
@@ -205,16 +207,21 @@ func (j *Journal) rotate(room int64) error {
 	if len(j.free) > 0 && j.o.SegmentBytes >= h.size {
 		free, h.size = j.free[len(j.free)-1], j.o.SegmentBytes
 		j.free = j.free[:len(j.free)-1]
+	} else if name, size := j.takeReady(h.size); name != "" {
+		free, h.size = name, size
 	}
 	j.nextID++ // also if it fails: its file may be there
 	f, err := makeSegment(j.o.FS, j.o.Dir, h, free)
 	if err != nil {
+		if strings.HasSuffix(free, readySuffix) { // a full disk has no room for it
+			_ = j.remove(free)
+		}
 		return err
 	}
 	if j.file != nil {
 		_ = j.file.Close() // everything in it is synced, or written again
 	}
-	j.file, j.size, j.offset = f, h.size, headerLen
+	j.file, j.size, j.offset, j.readied = f, h.size, headerLen, false
 	j.grow = min(2*j.grow, j.o.SegmentBytes)
 	j.segments = append(j.segments, segment{h, segmentName(h.id)})
 	j.bytes.Add(h.size)

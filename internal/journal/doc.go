@@ -53,5 +53,6 @@
 // 8 B, CRC-32C 4 B of all this, its offset and the payload; then the payload, each
 // record behind its length as a varint; then 16 zeros, which the next group
 // overwrites. Files that are no longer needed are kept under another name, to be
-// overwritten by later segments: that syncs faster than new files do.
+// overwritten by later segments: that syncs faster than new files do. As long as there
+// is none, a new file is made while the segment before it is written: nobody waits for it.
 package journal

@@ -83,16 +83,18 @@ type Journal struct {
 	bytes   atomic.Int64 // of the segments
 
 	// These are the committer's alone.
-	file   vfs.File
-	size   int64 // of the segment in use
-	offset int64
-	grow   int64 // size of the next segment
-	synced time.Time
+	file    vfs.File
+	size    int64 // of the segment in use
+	offset  int64
+	grow    int64 // size of the next segment
+	readied bool  // makeReady has looked after the file of the next segment
+	synced  time.Time
 
 	files    sync.Mutex // guards what follows, and is held over work on files
 	nextID   uint64
 	segments []segment
-	free     []string // files to be written over
+	free     []string   // files to be written over
+	ready    *readyFile // for the next segment, or nil
 }
 
 // pending is the records that one write will hold.
@@ -290,5 +292,6 @@ func (j *Journal) Close() error {
 	if j.file != nil {
 		err = errors.Join(err, j.file.Close())
 	}
+	j.dropReady()
 	return err
 }

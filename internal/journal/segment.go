@@ -105,6 +105,10 @@ func makeSegment(fs vfs.FS, dir string, h header, free string) (vfs.File, error)
 	return f, nil
 }
 
+// fillStep is how much of a new file is written between two syncs: more at once would hold up
+// the syncs of the segment in use.
+const fillStep = 1 << 20
+
 // fill makes a file of zeros.
 func fill(fs vfs.FS, name string, size int64) error {
 	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
@@ -116,7 +120,9 @@ func fill(fs vfs.FS, name string, size int64) error {
 		var n int
 		clear(zeros) // a vfs.File may change what it writes
 		n, err = f.Write(zeros[:min(int64(len(zeros)), size-done)])
-		done += int64(n)
+		if done += int64(n); err == nil && done%fillStep == 0 && done < size {
+			err = f.SyncData()
+		}
 	}
 	if err == nil {
 		err = f.Sync()
