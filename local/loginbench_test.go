@@ -16,8 +16,37 @@ import (
 
 // BenchmarkDurableLogins has 64 callers log new users in, each waiting for the
 // sync. It also reports the processor time of a login, which other work on the
-// machine changes less than the rate.
+// machine changes less than the rate. The logins of bare say an app and a device, those of full
+// all that they can.
 func BenchmarkDurableLogins(b *testing.B) {
+	b.Run("bare", func(b *testing.B) {
+		benchmarkLogins(b, func(i int) rollcall.Login {
+			return rollcall.Login{User: fmt.Sprint("user", i), App: "shop", Device: "ios"}
+		})
+	})
+	b.Run("full", func(b *testing.B) { benchmarkLogins(b, fullLogin) })
+}
+
+// fullLogin is the i-th user's login with all fields: some have a value of their own, others one
+// of a thousand, of ten, or the only one.
+func fullLogin(i int) rollcall.Login {
+	return rollcall.Login{
+		User: fmt.Sprint("user", i), App: fmt.Sprint("app", i%10), Device: "ios", Name: fmt.Sprint("Name ", i%1000),
+		DeviceID: fmt.Sprint("phone", i), UserAgent: fmt.Sprint("Browser/", i%200),
+		IP: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}),
+		Attrs: map[string]string{
+			"city": fmt.Sprint("city ", i%1000), "plan": fmt.Sprint("plan ", i%10), "ref": fmt.Sprint("campaign ", i*7%1000),
+			"ver": fmt.Sprint("2.", i%100), "req": fmt.Sprintf("%08x", i), "trace": fmt.Sprintf("%08x", ^i),
+		},
+	}
+}
+
+// benchmarkLogins has 64 callers make logins, which are ready before it begins.
+func benchmarkLogins(b *testing.B, login func(i int) rollcall.Login) {
+	logins := make([]rollcall.Login, b.N)
+	for i := range logins {
+		logins[i] = login(i)
+	}
 	eng, err := Open(b.TempDir(), Options{})
 	require.NoError(b, err)
 	roll, err := rollcall.New(eng, rollcall.Options{})
@@ -29,7 +58,7 @@ func BenchmarkDurableLogins(b *testing.B) {
 	for range 64 {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				if _, err := roll.Login(b.Context(), rollcall.Login{User: fmt.Sprint("user", i), App: "shop", Device: "ios"}); err != nil {
+				if _, err := roll.Login(b.Context(), logins[i-1]); err != nil {
 					b.Error(err)
 					return
 				}
@@ -51,11 +80,7 @@ func TestALoginAllocatesLittle(t *testing.T) {
 	require.NoError(t, err)
 	users := make([]rollcall.Login, 2001)
 	for i := range users {
-		users[i] = rollcall.Login{
-			User: fmt.Sprint("user", i), App: "shop", Device: "ios", Name: fmt.Sprint("Name ", i), DeviceID: fmt.Sprint("phone", i),
-			UserAgent: "Browser/1.0", IP: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}),
-			Attrs: map[string]string{"city": fmt.Sprint("city ", i%50), "plan": "free", "trace": fmt.Sprint("trace", i)},
-		}
+		users[i] = fullLogin(i)
 	}
 	allocations := testing.AllocsPerRun(len(users)-1, func() {
 		_, err := roll.Login(t.Context(), users[0])
