@@ -11,7 +11,7 @@ const (
 	// that differ.
 	overlap = 30 * time.Second
 	// sweepEvery is how many looks there are between two walks over what may have left the old
-	// system, and over friends.
+	// system, over friends, and over bitmaps.
 	sweepEvery = 12
 )
 
@@ -27,7 +27,12 @@ func (m *Importer) Follow(ctx context.Context, each func(Summary)) error {
 			return nil
 		case <-tick.C:
 		}
-		err := m.Look(ctx, i%sweepEvery == 0)
+		thorough := i%sweepEvery == 0
+		// To look for bitmaps is to walk over the names of all keys.
+		if m.opts.Layout == LoginBitmaps && !thorough {
+			continue
+		}
+		err := m.Look(ctx, thorough)
 		if over(ctx, err) && err != nil {
 			return nil // it was told to end
 		}

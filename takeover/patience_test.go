@@ -79,3 +79,31 @@ func TestALookReadsHoweverManyHaveOneScore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, users+2, known.Total)
 }
+
+// scans is how often the old Redis was asked for names of keys.
+func scans(t *testing.T, o *old) (n int) {
+	t.Helper()
+	stats := o.ask("INFO commandstats")[0]
+	if _, rest, found := strings.Cut(stats, "cmdstat_scan:calls="); found {
+		_, err := fmt.Sscanf(rest, "%d", &n)
+		require.NoError(t, err)
+	}
+	return n
+}
+
+func TestAFollowerWalksOverBitmapsOnceInTwelveLooks(t *testing.T) {
+	o := newOld(t, redistest.Options{})
+	to := newLate(t)
+	m := importer(t, o, to, takeover.Options{Layout: takeover.LoginBitmaps, Every: 100 * time.Millisecond})
+	_, err := m.Run(t.Context())
+	require.NoError(t, err)
+	month := time.Now().UTC().Format("2006-01")
+	o.do("SETBIT loginLog_" + month + "_client_7 0 1")
+
+	before := scans(t, o)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	require.NoError(t, m.Follow(ctx, func(takeover.Summary) { stop() }))
+	require.LessOrEqual(t, scans(t, o)-before, 2, "one look, at two months at most")
+	require.EqualValues(t, 1, clean(t, m).Compared, "it has found the day")
+}
