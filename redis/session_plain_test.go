@@ -73,16 +73,17 @@ func TestPlainPagesAndLooksAreWhatAnyOtherIs(t *testing.T) {
 		copy(b.Token.Sum[:], fmt.Sprintf("%016d", step))
 		refs = append(refs, rollcall.Ref{Token: &b.Token})
 		action, pass := rng.IntN(12), time.Duration(max(0, rng.IntN(12000)-8000))*time.Millisecond
-		if rng.IntN(60) == 0 {
-			pass = 50 * time.Second // an outage, in which no server ticks
+		if rng.IntN(30) == 0 {
+			pass = time.Duration(6+rng.IntN(45)) * time.Second // an outage, in which no server ticks
 		}
 		invisible := rng.IntN(4) == 0 && step%200 < 100
-		ref := refs[max(0, len(refs)-1-rng.IntN(12))]
+		ref := refs[max(0, len(refs)-1-rng.IntN(80))]
 		viewer := []rollcall.Viewer{rollcall.ViewerAdmin, rollcall.ViewerPublic}[rng.IntN(2)]
 		q := rollcall.SessionQuery{
 			Sort:   []rollcall.SessionSort{rollcall.NewestLogin, rollcall.OldestLogin}[rng.IntN(2)],
 			Filter: rollcall.SessionFilter{App: one("", "", "bank")}, Page: rollcall.PageRequest{Limit: []int{0, 3, 500}[rng.IntN(3)]}, Viewer: viewer,
 		}
+		lookFirst := rng.IntN(2) == 0
 		var answers [2][]any
 		for i, r := range []*rig{plain, other} {
 			say := func(answer any, err error) { answers[i] = append(answers[i], answer, err) }
@@ -99,6 +100,9 @@ func TestPlainPagesAndLooksAreWhatAnyOtherIs(t *testing.T) {
 				say(r.e.StartSession(t.Context(), at, b))
 			}
 			r.clock.Advance(pass)
+			if lookFirst {
+				say(r.e.Lookup(t.Context(), r.clock.Now(), ref, viewer))
+			}
 			say(r.e.List(t.Context(), r.clock.Now(), q))
 			say(r.e.Lookup(t.Context(), r.clock.Now(), ref, viewer))
 			say(r.e.List(t.Context(), r.clock.Now(), q))
