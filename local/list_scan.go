@@ -253,7 +253,7 @@ func (c *scan) keepWithAttrs(b *scanBlock) {
 	n := 0
 	for i, cell := range b.cells[:b.n] {
 		b.slots[n] = b.slots[i]
-		if c.attrs.in(cell) {
+		if c.attrs.in(c.s, cell) {
 			n++
 		}
 	}
@@ -261,16 +261,16 @@ func (c *scan) keepWithAttrs(b *scanBlock) {
 }
 
 // in reports whether packed texts have all attributes.
-func (w *wantedAttrs) in(cell []byte) bool {
+func (w *wantedAttrs) in(s *sessions, cell []byte) bool {
 	r := reader{b: cell}
 	for range textsBeforeAttrs {
 		readPacked(&r)
 	}
 	found := 0
-	for n := r.uint(); n > 0; n-- {
-		key, value := readPacked(&r), readPacked(&r)
+	for keys := s.readKeys(&r); len(keys.b) > 0; {
+		key, value := intern.ID(keys.uint()), readPacked(&r)
 		for i := range w.all {
-			if a := &w.all[i]; key.shared == a.key && key.inline == nil && value.is(a) {
+			if a := &w.all[i]; key == a.key && value.is(a) {
 				found++
 			}
 		}

@@ -67,6 +67,7 @@ type sessions struct {
 	texts        arena.Arena
 	recentHashes [1 << 10]uint32 // hashes of attribute values met lately
 	packed       []byte          // working memory of writeText
+	packedKeys   []byte          // the same of the keys of attributes
 	encoded      []byte          // working memory of a login
 
 	expired     []uint32      // past their deadline and not reaped yet, the first due first

@@ -1,18 +1,30 @@
 package local
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/rollcall/rollcall"
 	"github.com/rollcall/rollcall/internal/arena"
 	"github.com/rollcall/rollcall/internal/intern"
 )
 
 // The texts of a session that are not columns are packed into one cell: name, user agent,
-// device id, attributes. A text that many sessions share is held once, and the cell has
-// its id: varint id·2+1. Any other text stands in the cell: varint length·2, then its
-// bytes.
+// device id, the keys of its attributes, and their values in the order of the keys. A text
+// that many sessions share is held once, and the cell has its id: varint id·2+1. Any other
+// text stands in the cell: varint length·2, then its bytes.
+//
+// The keys together are one such text: the ids of the keys as varints, ascending. Most
+// sessions have the keys of many others, so in the cell they take no more than an id.
 
 // textsBeforeAttrs are the name, the user agent and the device id.
 const textsBeforeAttrs = 3
+
+// attr is an attribute of a session, by the id of its key.
+type attr struct {
+	key   intern.ID
+	value string
+}
 
 // writeText packs the texts of a session.
 func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
@@ -26,13 +38,29 @@ func (s *sessions) writeText(slot uint32, session *rollcall.Session) {
 	s.look.attrs.Set(slot, attrsSignOf(session.Attrs))
 	s.packText(&w, session.UserAgent, true)
 	s.packText(&w, session.DeviceID, false)
-	w.uint(uint64(len(session.Attrs)))
-	for k, v := range session.Attrs {
-		s.packText(&w, k, true)
-		s.packText(&w, v, false)
-	}
+	s.packAttrs(&w, session.Attrs)
 	s.text.Set(slot, s.texts.Put(w.b))
 	s.packed = w.b
+}
+
+// packAttrs appends the attributes of a session to a cell.
+func (s *sessions) packAttrs(w *writer, attrs map[string]string) {
+	var room [rollcall.MaxAttrs]attr
+	all := room[:0]
+	for k, v := range attrs {
+		all = append(all, attr{s.values.Ref(k), v})
+	}
+	slices.SortFunc(all, func(a, b attr) int { return cmp.Compare(a.key, b.key) })
+
+	keys := writer{s.packedKeys[:0]}
+	for i := range all {
+		keys.uint(uint64(all[i].key))
+	}
+	s.packedKeys = keys.b
+	s.packText(w, string(keys.b), false)
+	for i := range all {
+		s.packText(w, all[i].value, false)
+	}
 }
 
 // packText appends a text to a cell: by its id if it is shared already, is to be shared, or
@@ -75,13 +103,23 @@ func (s *sessions) readText(slot uint32, session *rollcall.Session) {
 	}
 	r := reader{b: s.texts.Get(h)}
 	session.Name, session.UserAgent, session.DeviceID = s.unpackText(&r), s.unpackText(&r), s.unpackText(&r)
-	if n := r.uint(); n > 0 {
-		session.Attrs = make(map[string]string, n)
-		for range n {
-			k := s.unpackText(&r)
-			session.Attrs[k] = s.unpackText(&r)
-		}
+	keys := s.readKeys(&r)
+	if len(keys.b) > 0 {
+		session.Attrs = make(map[string]string)
 	}
+	for len(keys.b) > 0 {
+		k := s.values.String(intern.ID(keys.uint()))
+		session.Attrs[k] = s.unpackText(&r)
+	}
+}
+
+// readKeys unpacks the ids of the keys of attributes.
+func (s *sessions) readKeys(r *reader) reader {
+	keys := readPacked(r)
+	if keys.inline == nil {
+		return reader{b: s.values.View(keys.shared)}
+	}
+	return reader{b: keys.inline}
 }
 
 func (s *sessions) unpackText(r *reader) string {
@@ -99,13 +137,18 @@ func (s *sessions) freeText(slot uint32) {
 		return
 	}
 	r := reader{b: s.texts.Get(h)}
-	release := func() { s.values.Release(readPacked(&r).shared) }
 	for range textsBeforeAttrs {
-		release()
+		s.values.Release(readPacked(&r).shared)
 	}
-	for n := 2 * r.uint(); n > 0; n-- {
-		release()
+
+	// The text of the keys goes last, as it says which keys to release.
+	at := r
+	together := readPacked(&at).shared
+	for keys := s.readKeys(&r); len(keys.b) > 0; {
+		s.values.Release(intern.ID(keys.uint()))
+		s.values.Release(readPacked(&r).shared)
 	}
+	s.values.Release(together)
 	s.texts.Free(h)
 	s.text.Set(slot, arena.Handle(0))
 	s.look.name.Set(slot, 0)
