@@ -37,7 +37,6 @@ compile() {
 run() {
     local package
     for package in "${!chosen[@]}"; do
-        printf 'pkg: %s\n' "$package"
         (cd "$package" && "$1/${package//\//-}.test" -test.run '^$' -test.bench "${chosen[$package]}" -test.benchtime 100ms)
     done >>"$2"
 }
@@ -52,7 +51,7 @@ benchstat() { go tool -modfile=tools/go.mod benchstat "$@"; }
 case "${1:-}" in
 -keep)
     for ((i = 0; i < turns; i++)); do run "$work/new" "$work/new.txt"; done
-    grep -E '^(goos|goarch|cpu|pkg|Benchmark)' "$work/new.txt" | grep -v '^pkg: github' >bench/baseline.txt
+    grep -E '^(goos|goarch|cpu|pkg|Benchmark)' "$work/new.txt" >bench/baseline.txt
     ;;
 '')
     for ((i = 0; i < turns; i++)); do run "$work/new" "$work/new.txt"; done
