@@ -245,59 +245,6 @@ func (m *Importer) compareSessions(ctx context.Context, c *Comparison, list []ol
 	return nil
 }
 
-// compareDays compares each month of each user and kind.
-func (m *Importer) compareDays(ctx context.Context, c *Comparison) error {
-	return m.src.walkKeys(ctx, m.names.family.glob(nil), position{}, func(keys []string, _ position) error {
-		before := m.summary.Refused
-		months := m.monthsOf(keys)
-		c.Passed += m.summary.Refused - before
-		names := make([]string, len(months))
-		for i := range months {
-			names[i] = months[i].key
-		}
-		texts, err := m.src.texts(ctx, names, mostOfMonth)
-		if err != nil {
-			return err
-		}
-		here := make([]rollcall.Attended, len(months))
-		err = each(ctx, len(months), func(ctx context.Context, i int) error {
-			return again(ctx, func() (err error) {
-				here[i], err = m.to.Attended(ctx, months[i].user, months[i].kind, months[i].month.Range())
-				return err
-			})
-		})
-		if err != nil {
-			return err
-		}
-		for i, month := range months {
-			if !texts[i].there {
-				continue
-			}
-			days, err := m.daysOf(month.month, texts[i])
-			if err != nil {
-				c.Passed++
-				continue
-			}
-			c.Compared++
-			if !slices.Equal(days, here[i].Days) {
-				c.differ(month.key, fmt.Sprint(days), fmt.Sprint(here[i].Days), "other days")
-			}
-		}
-		return nil
-	})
-}
-
-// again asks up to three times while there is no answer: one that came late among a million is no
-// reason to begin a comparison anew.
-func again(ctx context.Context, ask func() error) error {
-	for left := 2; ; left-- {
-		err := ask()
-		if left == 0 || ctx.Err() != nil || rollcall.CodeOf(err) != rollcall.CodeUnavailable {
-			return err
-		}
-	}
-}
-
 // compareFriends compares each list, with its times if the old one has them.
 func (m *Importer) compareFriends(ctx context.Context, c *Comparison) error {
 	return m.src.walkKeys(ctx, m.names.friends.glob(nil), position{}, func(keys []string, _ position) error {
