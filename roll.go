@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,10 +73,14 @@ func New(engine Engine, o Options) (*Roll, error) {
 		close(s.ticked)
 		return r, nil
 	}
-	if err := r.Tick(s.life); err != nil {
+
+	// A store without room answers reads, and takes writes again once there is room.
+	err := r.Tick(s.life)
+	if err != nil && !errors.Is(err, ErrStorageFull) {
 		s.end()
 		return nil, err
 	}
+	s.tickErr.Store(&err)
 	go s.keepTicking(r)
 	return r, nil
 }

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,4 +51,35 @@ func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	require.NoError(t, roll.Ready(ctx))
 	_, err = roll.Login(ctx, rollcall.Login{User: "bob"})
 	require.NoError(t, err, "without a restart")
+}
+
+func TestAStoreWithoutRoomIsOpenedForReads(t *testing.T) {
+	disk := &smallDisk{FS: vfs.NewMem()}
+	disk.free.Store(1 << 30)
+	open := func() (*Engine, *rollcall.Roll) {
+		e, err := Open("data", Options{fs: disk, ReserveBytes: 1 << 20})
+		require.NoError(t, err)
+		roll, err := rollcall.New(e, rollcall.Options{})
+		require.NoError(t, err)
+		return e, roll
+	}
+	ctx := t.Context()
+	e, roll := open()
+	in, err := roll.Login(ctx, rollcall.Login{User: "alice"})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(roll.Close(), e.Close()))
+
+	disk.free.Store(1<<20 - 1)
+	e, roll = open()
+	require.ErrorIs(t, roll.Ready(ctx), rollcall.ErrStorageFull)
+	_, err = roll.Verify(ctx, rollcall.SessionRef{Token: in.Token})
+	require.NoError(t, err, "who is logged in gets in")
+	_, err = roll.Login(ctx, rollcall.Login{User: "bob"})
+	require.ErrorIs(t, err, rollcall.ErrStorageFull)
+
+	disk.free.Store(1 << 30)
+	require.Eventually(t, func() bool { return roll.Ready(ctx) == nil }, time.Minute, 10*time.Millisecond, "writes go on when there is room")
+	_, err = roll.Login(ctx, rollcall.Login{User: "bob"})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(roll.Close(), e.Close()))
 }

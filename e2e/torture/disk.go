@@ -122,5 +122,15 @@ func (d *disk) fill(leave int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// free gives the room back.
-func (d *disk) free() error { return os.Remove(d.ballast()) }
+// free gives the room back, and syncs that: otherwise a power cut soon after would fill the
+// disk again, and no server starts on a full one.
+func (d *disk) free() error {
+	if err := os.Remove(d.ballast()); err != nil {
+		return err
+	}
+	dir, err := os.Open(d.mount)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
