@@ -77,13 +77,6 @@ func (m *Importer) Look(ctx context.Context, thorough bool) error {
 	}
 	var err error
 	switch m.opts.Layout {
-	case OnlineZset:
-		err = m.lookAtNewer(ctx, m.enterOnline)
-		if err == nil && thorough {
-			err = m.endGone(ctx)
-		}
-	case LastSeenZset, HeartbeatZset:
-		err = m.lookAtNewer(ctx, m.enterSeen)
 	case LoginBitmaps:
 		months := map[string]bool{m.opts.Now().Format("2006-01"): true, m.opts.Now().AddDate(0, 0, -1).Format("2006-01"): true}
 		for month := range months {
@@ -91,8 +84,11 @@ func (m *Importer) Look(ctx context.Context, thorough bool) error {
 				err = m.readBitmaps(ctx, map[string]string{"month": month})
 			}
 		}
-	case MinuteSets:
-		err = m.readMinutes(ctx, lookedMinutes)
+	case OnlineZset, LastSeenZset, HeartbeatZset, MinuteSets:
+		err = m.lookAtNew(ctx)
+		if err == nil && thorough && m.opts.Layout == OnlineZset {
+			err = m.endGone(ctx)
+		}
 	}
 	if err == nil && thorough && m.names.friends != nil {
 		m.state.At = position{}
@@ -101,10 +97,36 @@ func (m *Importer) Look(ctx context.Context, thorough bool) error {
 	return err
 }
 
+// lookAtNew enters who logged in or was seen since the last look.
+func (m *Importer) lookAtNew(ctx context.Context) error {
+	m.looked = m.opts.Now()
+	switch m.opts.Layout {
+	case OnlineZset:
+		return m.lookAtNewer(ctx, m.enterOnline)
+	case LastSeenZset, HeartbeatZset:
+		return m.lookAtNewer(ctx, m.enterSeen)
+	case MinuteSets:
+		return m.readMinutes(ctx, lookedMinutes)
+	case LoginBitmaps: // days may be entered at any time
+	}
+	return nil
+}
+
+// lookMeanwhile is how often there is a look while something is read that may take long: the
+// later time of a user of whom something is known here can be entered for a minute only.
+const lookMeanwhile = fresh / 4
+
+// meanwhile looks while something is read that may take long, if it is time.
+func (m *Importer) meanwhile(ctx context.Context) error {
+	if m.opts.Now().Sub(m.looked) < lookMeanwhile {
+		return nil
+	}
+	return m.lookAtNew(ctx)
+}
+
 // lookAtNewer reads the members with scores from the last high-water mark on, in either unit.
 func (m *Importer) lookAtNewer(ctx context.Context, enter func(context.Context, []member) error) error {
 	from, latest := m.high-float64(overlap.Milliseconds()), m.high
-	m.looked = m.opts.Now()
 	visit := func(some []member) error {
 		m.read(len(some))
 		for _, z := range some {

@@ -173,6 +173,9 @@ func (m *Importer) Run(ctx context.Context) (Summary, error) {
 	return m.summary, err
 }
 
+// Summary says what has been done so far.
+func (m *Importer) Summary() Summary { return m.summary }
+
 // refuse notes an entry that cannot be entered.
 func (m *Importer) refuse(what string, why error) {
 	const shown = 20
@@ -200,10 +203,6 @@ func (m *Importer) instant(score float64) (time.Time, bool) {
 	return at, ok
 }
 
-// lookWhileReading is how often there is a look while a set is read, which may take long: the
-// later time of a user who was entered already can be entered for a minute only.
-const lookWhileReading = fresh / 4
-
 // readZset reads a sorted set to its end, from where the state says.
 func (m *Importer) readZset(ctx context.Context, enter func(context.Context, []member) error) error {
 	total, err := m.src.number(ctx, m.src.client.B().Zcard().Key(m.names.key).Build())
@@ -222,10 +221,8 @@ func (m *Importer) readZset(ctx context.Context, enter func(context.Context, []m
 			return err
 		}
 		gathered = gathered[:0]
-		if m.opts.Now().Sub(m.looked) >= lookWhileReading {
-			if err := m.lookAtNewer(ctx, enter); err != nil {
-				return err
-			}
+		if err := m.meanwhile(ctx); err != nil {
+			return err
 		}
 		return m.state.save(position{Cursor: cursor}, m.high)
 	})

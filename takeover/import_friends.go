@@ -18,6 +18,7 @@ func (m *Importer) readFriends(ctx context.Context) error {
 			return err
 		}
 		var lists []friendList
+		gathered := 0
 		for i, key := range keys {
 			values, ok := m.names.friends.match(key)
 			if !ok {
@@ -28,7 +29,16 @@ func (m *Importer) readFriends(ctx context.Context) error {
 				return err
 			}
 			if list != nil {
-				lists = append(lists, friendList{key, values["user"], list})
+				lists, gathered = append(lists, friendList{key, values["user"], list}), gathered+len(list)
+			}
+			if gathered >= friendsAtOnce {
+				if err := m.enterFriends(ctx, lists); err != nil {
+					return err
+				}
+				lists, gathered = lists[:0], 0
+			}
+			if err := m.meanwhile(ctx); err != nil {
+				return err
 			}
 		}
 		if err := m.enterFriends(ctx, lists); err != nil {
@@ -38,6 +48,9 @@ func (m *Importer) readFriends(ctx context.Context) error {
 		return m.state.save(at, m.high)
 	})
 }
+
+// friendsAtOnce bounds the friends that are gathered before they are entered.
+const friendsAtOnce = 2 * rollcall.MaxFriends
 
 // friendList is the list of friends of a user in the old system.
 type friendList struct {

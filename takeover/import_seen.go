@@ -146,11 +146,10 @@ func (m *Importer) readMinutes(ctx context.Context, minutes int) error {
 			}
 			err := m.see(ctx, gathered)
 			gathered = gathered[:0]
-			if minutes <= lookedMinutes || err != nil || m.opts.Now().Sub(m.looked) < lookWhileReading {
+			if minutes <= lookedMinutes || err != nil {
 				return err
 			}
-			m.looked = m.opts.Now()
-			return m.readMinutes(ctx, lookedMinutes)
+			return m.meanwhile(ctx)
 		})
 		if err == nil {
 			err = m.see(ctx, gathered)

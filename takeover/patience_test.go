@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,4 +107,75 @@ func TestAFollowerWalksOverBitmapsOnceInTwelveLooks(t *testing.T) {
 	require.NoError(t, m.Follow(ctx, func(takeover.Summary) { stop() }))
 	require.LessOrEqual(t, scans(t, o)-before, 2, "one look, at two months at most")
 	require.EqualValues(t, 1, clean(t, m).Compared, "it has found the day")
+}
+
+// slowFriends is a target that takes its time for lists of friends, and beside which the old
+// system goes on.
+type slowFriends struct {
+	*rollcall.Roll
+	lists  atomic.Int64
+	change func(list int64)
+}
+
+func (s *slowFriends) ReplaceFriends(ctx context.Context, user string, friends []rollcall.Friend) error {
+	s.change(s.lists.Add(1))
+	return s.Roll.ReplaceFriends(ctx, user, friends)
+}
+
+// TestWhoIsSeenWhileFriendsAreReadIsNotLeftBehind: the later time of a user who is known can be
+// entered for a minute, and lists of friends may take longer.
+func TestWhoIsSeenWhileFriendsAreReadIsNotLeftBehind(t *testing.T) {
+	const lists = 3000
+	for _, layout := range []takeover.Layout{takeover.LastSeenZset, takeover.MinuteSets} {
+		t.Run(string(layout), func(t *testing.T) {
+			o := newOld(t, redistest.Options{})
+			clock := time.Now().UTC().Add(-10 * time.Minute)
+			see := func(at time.Time, user string) {
+				if layout == takeover.LastSeenZset {
+					o.do(fmt.Sprintf("ZADD last.seen %d %s", at.Unix(), user))
+					return
+				}
+				key := fmt.Sprintf("active.users:%02d", at.Minute())
+				o.do("SADD "+key+" "+user, "EXPIRE "+key+" 600")
+			}
+			lines := make([]string, lists)
+			for i := range lists {
+				lines[i] = fmt.Sprintf("SADD user:u%d:friends f1 f2", i)
+			}
+			o.do(lines...)
+			for i := range 30 {
+				see(clock.Add(-3*time.Minute), fmt.Sprintf("u%d", i))
+			}
+
+			var mu sync.Mutex
+			now := func() time.Time {
+				mu.Lock()
+				defer mu.Unlock()
+				return clock
+			}
+			to := &slowFriends{Roll: newLate(t).Roll, change: func(list int64) {
+				if list%100 != 0 || list > lists {
+					return
+				}
+				mu.Lock()
+				clock = clock.Add(4 * time.Second)
+				at := clock
+				mu.Unlock()
+				see(at, fmt.Sprintf("u%d", list/100-1))
+			}}
+			m := importer(t, o, to, takeover.Options{Layout: layout, Names: takeover.Names{Friends: "user:{user}:friends"}, Now: now})
+			_, err := m.Run(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, m.Look(t.Context(), true))
+			s := m.Summary()
+			require.Zero(t, s.Behind)
+			require.GreaterOrEqual(t, s.Moved, int64(30))
+			require.EqualValues(t, 2*lists, s.Friends, "once, and by the look")
+			c, err := m.Compare(t.Context())
+			require.NoError(t, err)
+			for _, d := range c.First { // the beat was entered as of the real time
+				require.Equal(t, "seen later here", d.Reason, "%+v", d)
+			}
+		})
+	}
 }

@@ -167,7 +167,8 @@ func (c *importRedisCmd) take(a *app, m *takeover.Importer, until time.Duration,
 		var err error
 		if out.Summary, err = m.Run(ctx); err == nil && c.Follow {
 			fmt.Fprintln(a.stderr, "All is read once. Following; Ctrl-C ends it with a comparison.")
-			err = c.follow(ctx, m, until, out)
+			err = c.follow(ctx, m, until)
+			out.Summary = m.Summary()
 		}
 		stop()
 		if err != nil {
@@ -180,7 +181,9 @@ func (c *importRedisCmd) take(a *app, m *takeover.Importer, until time.Duration,
 	ctx, stop := interruptible(a.ctx)
 	defer stop()
 	if c.Follow {
-		if err := m.Look(ctx, true); err != nil {
+		err := m.Look(ctx, true)
+		out.Summary = m.Summary()
+		if err != nil {
 			return err
 		}
 	}
@@ -189,13 +192,13 @@ func (c *importRedisCmd) take(a *app, m *takeover.Importer, until time.Duration,
 	return err
 }
 
-func (c *importRedisCmd) follow(ctx context.Context, m *takeover.Importer, until time.Duration, out *imported) error {
+func (c *importRedisCmd) follow(ctx context.Context, m *takeover.Importer, until time.Duration) error {
 	if until > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, until)
 		defer cancel()
 	}
-	return m.Follow(ctx, func(s takeover.Summary) { out.Summary = s })
+	return m.Follow(ctx, nil)
 }
 
 // showEntries shows how far an import has come.
