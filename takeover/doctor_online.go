@@ -126,7 +126,9 @@ func (d *doctor) checkSets(ctx context.Context, f *Finding, some []member) (bool
 	var cmds []rueidis.Completed
 	for _, m := range some {
 		if user, session, ok := strings.Cut(m.name, ":"); ok {
-			cmds = append(cmds, d.client.B().Sismember().Key(sets.template.ofUser(user)).Member(session).Build())
+			for _, inSet := range []string{session, m.name} { // see entryOf
+				cmds = append(cmds, d.client.B().Sismember().Key(sets.template.ofUser(user)).Member(inSet).Build())
+			}
 		}
 	}
 	if len(cmds) == 0 {
@@ -138,13 +140,15 @@ func (d *doctor) checkSets(ctx context.Context, f *Finding, some []member) (bool
 		if err != nil {
 			return true, err
 		}
-		for i := range answers {
-			if in, _ := answers[i].AsInt64(); in == 0 {
+		for i := 0; i < len(answers); i += 2 {
+			session, _ := answers[i].AsInt64()
+			whole, _ := answers[i+1].AsInt64()
+			if session+whole == 0 {
 				missing++
 			}
 		}
 	}
-	f.fault("not_in_set", share(missing, len(cmds), f.Entries), "sessions in the list are not in their user's set: they cannot be kicked with their user")
+	f.fault("not_in_set", share(missing, len(cmds)/2, f.Entries), "sessions in the list are not in their user's set: they cannot be kicked with their user")
 
 	// Sessions of the sets that are not in the list.
 	looked, orphans := 0, 0
@@ -156,7 +160,7 @@ func (d *doctor) checkSets(ctx context.Context, f *Finding, some []member) (bool
 		err := d.walkSet(ctx, key, func(sessions []string) error {
 			names := make([]string, len(sessions))
 			for i, session := range sessions {
-				names[i] = values["user"] + ":" + session
+				names[i] = entryOf(values["user"], session)
 			}
 			_, there, err := d.scores(ctx, f.Key, names)
 			if err != nil {

@@ -118,6 +118,22 @@ func TestDoctorFindsNothingWrongWhereNothingIs(t *testing.T) {
 	require.Equal(t, takeover.LastSeenZset, report.Findings[0].Layout)
 }
 
+// TestDoctorKnowsSetsOfWholeEntries: the set of a user may hold user:session, as the list does.
+func TestDoctorKnowsSetsOfWholeEntries(t *testing.T) {
+	o := newOld(t, redistest.Options{})
+	for i := range 20 {
+		o.do(fmt.Sprintf("ZADD online:user %s %d:a %s %d:b", ms(time.Minute), i, ms(time.Hour), i), fmt.Sprintf("SADD online:user:%d %d:a %d:b", i, i, i))
+	}
+	report, err := takeover.Doctor(t.Context(), o.source(), takeover.DoctorOptions{Now: now})
+	require.NoError(t, err)
+	require.Empty(t, faults(report))
+
+	o.do("SREM online:user:3 3:a", "SADD online:user:4 4:c")
+	report, err = takeover.Doctor(t.Context(), o.source(), takeover.DoctorOptions{Now: now})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"online-zset not_in_set": 1, "online-zset not_in_list": 1}, faults(report))
+}
+
 // TestDoctorOnlyReads lets it look with the rights to read alone, and asks Redis which
 // commands it was sent.
 func TestDoctorOnlyReads(t *testing.T) {

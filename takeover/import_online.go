@@ -136,7 +136,7 @@ func (m *Importer) addOthers(ctx context.Context, entries map[string]member) err
 		var missing []string
 		err := m.src.walkSets(ctx, keys, m.refuseSet(keys), func(i int, sessions []string) error {
 			for _, session := range sessions {
-				if name := part[i] + ":" + session; entries[name].name == "" {
+				if name := entryOf(part[i], session); entries[name].name == "" {
 					missing = append(missing, name)
 				}
 			}
@@ -159,6 +159,17 @@ func (m *Importer) addOthers(ctx context.Context, entries map[string]member) err
 	}
 	return nil
 }
+
+// entryOf returns the entry of a list for what the set of a user holds: a session, or in some
+// systems the whole entry.
+func entryOf(user, inSet string) string {
+	if isEntryOf(user, inSet) {
+		return inSet
+	}
+	return user + ":" + inSet
+}
+
+func isEntryOf(user, inSet string) bool { return strings.HasPrefix(inSet, user+":") }
 
 // addRecords reads the login records of entries, and reports which there are. Without records
 // all are taken for live.

@@ -187,6 +187,24 @@ func TestAnOnlineListBecomesSessions(t *testing.T) {
 	})
 }
 
+// TestTheSetsOfAnOnlineListMayHoldWholeEntries: all sessions of a user are entered together, and
+// the set says which there are, by user:session or by the session alone.
+func TestTheSetsOfAnOnlineListMayHoldWholeEntries(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
+		o := newOld(t, redistest.Options{})
+		m := importer(t, o, roll, takeover.Options{Layout: takeover.OnlineZset})
+		_, err := m.Run(t.Context())
+		require.NoError(t, err)
+
+		// A look finds one entry of each user by its score, and the other by the set.
+		at, early := time.Now().UnixMilli(), time.Now().Add(-time.Hour).UnixMilli()
+		o.do(fmt.Sprintf("ZADD online:user %d alice:a %d alice:b %d bob:a %d bob:b", at, early, at, early),
+			"SADD online:user:alice alice:a alice:b", "SADD online:user:bob a b")
+		require.NoError(t, m.Look(t.Context(), false))
+		require.EqualValues(t, 4, clean(t, m).Compared)
+	})
+}
+
 func TestLoginDaysAreTakenOverByKind(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
 		o := newOld(t, redistest.Options{})

@@ -51,6 +51,7 @@ type WriteBack struct {
 	opts   WriteBackOptions
 	names  names
 	after  rollcall.EventID
+	whole  bool      // the sets of users hold whole entries: see entryOf
 	looked time.Time // when presence was last looked at
 	marked time.Time // when days were last written
 	counts map[dayOfKind]int

@@ -151,7 +151,8 @@ func (w *WriteBack) entriesOf(ctx context.Context, users []string) ([]map[string
 	}
 	return out, w.src.walkSets(ctx, keys, func(int) {}, func(i int, sessions []string) error {
 		for _, session := range sessions {
-			out[i][users[i]+":"+session] = true
+			out[i][entryOf(users[i], session)] = true
+			w.whole = isEntryOf(users[i], session)
 		}
 		return nil
 	})
@@ -166,6 +167,9 @@ func (w *WriteBack) changesOf(user string, old map[string]bool, live map[string]
 		s := live[name]
 		cmds = append(cmds, build().Zadd().Key(w.names.key).ScoreMember().ScoreMember(w.scoreOf(s), name).Build())
 		if _, session, ok := strings.Cut(name, ":"); ok && w.opts.Sets != "" {
+			if w.whole {
+				session = name
+			}
 			cmds = append(cmds, build().Sadd().Key(w.names.sets.ofUser(user)).Member(session).Build())
 		}
 		if w.names.records != nil {
@@ -183,7 +187,7 @@ func (w *WriteBack) changesOf(user string, old map[string]bool, live map[string]
 		}
 		cmds = append(cmds, build().Zrem().Key(w.names.key).Member(name).Build())
 		if _, session, ok := strings.Cut(name, ":"); ok && w.opts.Sets != "" {
-			cmds = append(cmds, build().Srem().Key(w.names.sets.ofUser(user)).Member(session).Build())
+			cmds = append(cmds, build().Srem().Key(w.names.sets.ofUser(user)).Member(session, name).Build())
 		}
 		if w.names.records != nil {
 			cmds = append(cmds, build().Del().Key(w.names.records.ofUser(name)).Build())

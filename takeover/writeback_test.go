@@ -23,12 +23,29 @@ func writeBack(t *testing.T, o *old, roll *rollcall.Roll, opts takeover.WriteBac
 }
 
 func TestGoingBackFindsAnOnlineListOfSessions(t *testing.T) {
+	goingBackToSessions(t, "")
+}
+
+// TestGoingBackFindsSetsOfWholeEntries: the sets of some systems hold user:session, as the list does.
+func TestGoingBackFindsSetsOfWholeEntries(t *testing.T) {
+	goingBackToSessions(t, ":")
+}
+
+// goingBackToSessions goes back to sets of sessions, or with a colon of whole entries.
+func goingBackToSessions(t *testing.T, colon string) {
+	t.Helper()
+	inSet := func(user, session string) string {
+		if colon == "" {
+			return session
+		}
+		return user + colon + session
+	}
 	names := takeover.Names{Records: "login:{user}", Sets: "online:user:{user}"}
 	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
 		o := newOld(t, redistest.Options{})
 		score := time.Now().Add(-time.Hour).UnixMilli()
 		for _, user := range []string{"alice", "bob", "carol"} {
-			o.do(fmt.Sprintf("ZADD online:user %d %s:x", score, user), "SADD online:user:"+user+" x", "SET login:"+user+`:x {"ip":"10.0.0.1"}`)
+			o.do(fmt.Sprintf("ZADD online:user %d %s:x", score, user), "SADD online:user:"+user+" "+inSet(user, "x"), "SET login:"+user+`:x {"ip":"10.0.0.1"}`)
 		}
 		m := importer(t, o, roll, takeover.Options{Layout: takeover.OnlineZset, Names: names})
 		_, err := m.Run(t.Context())
@@ -50,7 +67,8 @@ func TestGoingBackFindsAnOnlineListOfSessions(t *testing.T) {
 		require.ElementsMatch(t, []string{"alice:x", "carol:x", daves, alices}, o.ask("ZRANGE online:user 0 -1"))
 		require.Equal(t, []string{strconv.FormatInt(dave.Session.LoginAt.UnixMilli(), 10)}, o.ask("ZSCORE online:user "+daves))
 		require.Equal(t, []string{strconv.FormatInt(score, 10)}, o.ask("ZSCORE online:user alice:x"))
-		require.ElementsMatch(t, []string{"x", alice.Session.ID.String()}, o.ask("SMEMBERS online:user:alice"))
+		require.ElementsMatch(t, []string{inSet("alice", "x"), inSet("alice", alice.Session.ID.String())}, o.ask("SMEMBERS online:user:alice"))
+		require.Equal(t, []string{inSet("dave", dave.Session.ID.String())}, o.ask("SMEMBERS online:user:dave"))
 		require.Equal(t, []string{"0"}, o.ask("EXISTS login:bob:x online:user:bob"))
 		require.Contains(t, o.ask("GET login:" + daves)[0], `"device":"ios"`)
 		require.Equal(t, []string{`{"ip":"10.0.0.1"}`}, o.ask("GET login:alice:x"), "the old system's own record stays")
