@@ -30,10 +30,11 @@ func (m *Importer) readBitmaps(ctx context.Context, month map[string]string) err
 	}
 	var gathered []oldMonth
 	enter := func(at position) error {
-		if err := m.enterMonths(ctx, gathered); err != nil || month != nil {
+		err := m.enterMonths(ctx, gathered)
+		gathered = gathered[:0]
+		if err != nil || month != nil {
 			return err
 		}
-		gathered = gathered[:0]
 		return m.state.save(at, m.high)
 	}
 	last := from

@@ -179,3 +179,32 @@ func TestWhoIsSeenWhileFriendsAreReadIsNotLeftBehind(t *testing.T) {
 		})
 	}
 }
+
+// markCount is a Roll that only counts marks.
+type markCount struct {
+	*rollcall.Roll
+	marks atomic.Int64
+}
+
+func (c *markCount) ImportMarks(_ context.Context, marks ...rollcall.Mark) (marked, already int, err error) {
+	c.marks.Add(int64(len(marks)))
+	return len(marks), 0, nil
+}
+
+// TestALookAtManyBitmapsEntersEachDayOnce: there are more than are gathered before they are entered.
+func TestALookAtManyBitmapsEntersEachDayOnce(t *testing.T) {
+	const users = 140_000
+	o := newOld(t, redistest.Options{})
+	at := time.Date(2026, time.March, 4, 12, 0, 0, 0, time.UTC)
+	for from := 0; from < users; from += 5000 {
+		lines := make([]string, 5000)
+		for i := range lines {
+			lines[i] = fmt.Sprintf("SETBIT loginLog_2026-03_client_%d 3 1", from+i)
+		}
+		o.do(lines...)
+	}
+	to := &markCount{Roll: newLate(t).Roll}
+	m := importer(t, o, to, takeover.Options{Layout: takeover.LoginBitmaps, Now: func() time.Time { return at }})
+	require.NoError(t, m.Look(t.Context(), false))
+	require.InDelta(t, users, to.marks.Load(), users/10, "SCAN may return a key twice")
+}
