@@ -43,7 +43,7 @@ func (d *doctor) checkOnline(ctx context.Context, f *Finding, some []member) err
 		return err
 	}
 	f.Rollcall = (f.Entries-expired)*bytesOfSession + f.Entries*bytesOfUser
-	command := fmt.Sprintf("rollcall import redis --from URL --layout %s --key %s --lifetime %s", f.Layout, quoted(visible(f.Key)), d.opts.Lifetime)
+	command := fmt.Sprintf("rollcall import redis --from URL --layout %s --key %s --lifetime %s", f.Layout, quoted(visible(f.Key)), short(d.opts.Lifetime))
 	if hasRecords {
 		command += " --records " + quoted(records.template.text)
 	}

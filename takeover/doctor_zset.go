@@ -232,7 +232,18 @@ func days(t time.Duration) string {
 	if t >= 48*time.Hour && t%(24*time.Hour) == 0 {
 		return fmt.Sprintf("%d days", t/(24*time.Hour))
 	}
-	return t.String()
+	return short(t)
+}
+
+// short says a time as a flag takes it, without what is zero: 24h0m0s is 24h.
+func short(t time.Duration) string {
+	text := t.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // exist asks which keys there are.

@@ -129,8 +129,47 @@ func (f *Finding) write(b *strings.Builder) {
 		line("!", fault.Text)
 	}
 	for _, c := range f.Commands {
-		line("$", c)
+		if !strings.HasPrefix(c, "rollcall ") { // advice
+			line(" ", c)
+			continue
+		}
+		lines := wrappedCommand(c, 74)
+		for i, l := range lines {
+			mark := "$"
+			if i > 0 {
+				mark = " "
+			}
+			if i < len(lines)-1 {
+				l += ` \`
+			}
+			fmt.Fprintf(b, "  %s %s\n", mark, l)
+		}
 	}
+}
+
+// wrappedCommand breaks a command before its flags, so that a shell can be given the lines, each
+// but the last with a backslash behind it.
+func wrappedCommand(text string, width int) []string {
+	var lines []string
+	line, inQuotes, from := "", false, 0
+	add := func(part string) {
+		if line != "" && len([]rune(line))+len([]rune(part))+len(` \`) > width {
+			lines, line = append(lines, line), "  "+strings.TrimSpace(part)
+			return
+		}
+		line += part
+	}
+	for i, r := range text {
+		if r == '\'' {
+			inQuotes = !inQuotes
+		}
+		if !inQuotes && strings.HasPrefix(text[i:], " --") {
+			add(text[from:i])
+			from = i
+		}
+	}
+	add(text[from:])
+	return append(lines, line)
 }
 
 // visible replaces what a terminal would take for a command.
