@@ -26,8 +26,12 @@ func parseCLF(line string) (row, error) {
 		return w
 	}
 	address := word()
-	word() // identity
+	identity := word()
 	word() // user
+	if identity != "-" && !strings.HasPrefix(rest, "[") {
+		address = identity // before it is a virtual host, as in vhost_combined of Apache
+		word()
+	}
 	stamp, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "] ")
 	if !strings.HasPrefix(rest, "[") || !ok {
 		return row{}, errors.New("the time in brackets is missing")
@@ -121,7 +125,7 @@ func parseCSV(line string) (row, error) {
 	}
 	t, err := time.Parse(time.RFC3339, f[0])
 	if err != nil {
-		return row{}, errors.New("the first field is neither a time in RFC 3339 nor in unix seconds")
+		return row{}, errors.New("the first field is no time, in RFC 3339 or unix seconds")
 	}
 	out.at = t.Unix()
 	return out, nil

@@ -35,6 +35,11 @@ func TestCLF(t *testing.T) {
 	common, err := parseCLF(head + `"GET / HTTP/1.1" 304 -`)
 	require.NoError(t, err)
 	require.Equal(t, "10.0.0.1-e3b0c44298fc1c14", common.user)
+	host, err := parseCLF("www.example.com:443 " + head + `"GET / HTTP/1.1" 304 -`)
+	require.NoError(t, err)
+	require.Equal(t, common.user, host.user, "a virtual host before it")
+	space, err := parseCLF(`10.0.0.1 - Jane Doe [17/May/2015:10:05:03 +0200] "GET / HTTP/1.1" 304 -`)
+	require.Error(t, err, "%+v", space)
 	for bad, why := range map[string]string{
 		`10.0.0.1 - - 17/May/2015`:                        "the time in brackets is missing",
 		`10.0.0.1 - - [yesterday] "GET /" 200 5`:          "the time is not of the form",

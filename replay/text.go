@@ -58,8 +58,8 @@ func (t *textReport) head() {
 		t.printf("No row could be read.\n")
 		return
 	}
-	t.printf("%s rows of %s visitors, from %s\nto %s (%s)\n\n",
-		thousands(t.Rows), thousands(t.Users), t.moment(t.From), t.moment(t.To), t.zone)
+	t.printf("%s %s of %s %s, from %s\nto %s (%s)\n\n",
+		thousands(t.Rows), plural(t.Rows, "row", "rows"), thousands(t.Users), plural(t.Users, "visitor", "visitors"), t.moment(t.From), t.moment(t.To), t.zone)
 	t.printf("  Peak online   %8s   %s\n", thousands(t.Peak.Online), t.moment(time.Time(t.Peak.At).Unix()))
 	t.printf("  Sessions      %8s   %.1f a visitor\n", thousands(t.Sessions), float64(t.Sessions)/float64(t.Users))
 	t.printf("  Days          %8s\n", thousands(len(t.Series)))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -123,7 +124,11 @@ func run(a *app, args []string) int {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(a.stderr, "rollcall: %v\nSee \"rollcall --help\".\n", err)
+		words := []string{"rollcall", "--help"}
+		if path := chosen.Path(); path != "" {
+			words = []string{"rollcall", path, "--help"}
+		}
+		fmt.Fprintf(a.stderr, "rollcall: %v\nSee %q.\n", err, strings.Join(words, " "))
 		return exitUsage
 	}
 	err = runVerb(a, chosen)

@@ -13,7 +13,7 @@ import (
 )
 
 type replayCmd struct {
-	Format  string   `required:"" enum:"edges,clf,csv" help:"edges (source target seconds), clf (access log) or csv (time,user[,kind])."`
+	Format  string   `required:"" enum:"edges,clf,csv" help:"clf (access log), csv (time,user[,kind]) or edges (source target seconds)."`
 	Idle    string   `default:"30m" help:"Silence that ends a session."`
 	Window  []string `help:"Window for probes, in seconds or as 5m (default: 60, 300, 600, 3600)." placeholder:"W"`
 	Probe   []int64  `help:"Instant to ask at, in unix seconds." placeholder:"UNIX"`
@@ -57,8 +57,10 @@ func (c *replayCmd) Run(a *app) error {
 		err = fmt.Errorf("%s: %w", c.File, err)
 	}
 	switch {
-	case report == nil:
+	case report == nil || report.Rows == 0 && report.Rejected == 0 && err != nil:
 		return err
+	case report.Rows == 0 && report.Rejected == 0:
+		return fmt.Errorf("%s: it is empty", c.File)
 	case report.Rows == 0 && err == nil:
 		err = fmt.Errorf("%s: no row could be read as %s: is --format right?", c.File, c.Format)
 	case err != nil:
