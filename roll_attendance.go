@@ -116,19 +116,29 @@ func checkAttendance(kind string, d DayRange) error {
 // them and does not answer.
 func (r *Roll) Attended(ctx context.Context, user, kind string, d DayRange) (Attended, error) {
 	return observe(ctx, r, "attended", func() (Attended, error) {
-		if err := validateUser("user", user); err != nil {
-			return Attended{}, err
-		}
-		if err := checkAttendance(kind, d); err != nil {
-			return Attended{}, err
-		}
-		days, err := r.days(ctx, user, kind, d)
+		days, err := r.checkedDays(ctx, user, kind, d)
 		if err != nil {
 			return Attended{}, err
 		}
 		streak, known, err := r.streak(ctx, user, kind)
 		return Attended{Days: days, Streak: streak, StreakUnavailable: !known}, err
 	})
+}
+
+// DaysOf returns what Attended does without the streak, for which that looks at all days of the
+// user.
+func (r *Roll) DaysOf(ctx context.Context, user, kind string, d DayRange) ([]Day, error) {
+	return observe(ctx, r, "attended", func() ([]Day, error) { return r.checkedDays(ctx, user, kind, d) })
+}
+
+func (r *Roll) checkedDays(ctx context.Context, user, kind string, d DayRange) ([]Day, error) {
+	if err := validateUser("user", user); err != nil {
+		return nil, err
+	}
+	if err := checkAttendance(kind, d); err != nil {
+		return nil, err
+	}
+	return r.days(ctx, user, kind, d)
 }
 
 // streak returns a user's streak; not known if it takes the archive, and that does

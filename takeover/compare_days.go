@@ -104,7 +104,7 @@ func (m *Importer) compareRuns(ctx context.Context, c *Comparison, lasts []oldMo
 	}
 
 	// One question about each.
-	here := make([]rollcall.Attended, len(lasts))
+	here := make([][]rollcall.Day, len(lasts))
 	err = each(ctx, len(lasts), func(ctx context.Context, i int) error {
 		if runs[i] == 0 {
 			return nil // it has gone meanwhile
@@ -112,7 +112,7 @@ func (m *Importer) compareRuns(ctx context.Context, c *Comparison, lasts []oldMo
 		whole := lasts[i].month.Range()
 		whole.From = (lasts[i].month - rollcall.Month(runs[i]-1)).Day(1)
 		return again(ctx, func() (err error) {
-			here[i], err = m.to.Attended(ctx, lasts[i].user, lasts[i].kind, whole)
+			here[i], err = daysOf(ctx, m.to, lasts[i].user, lasts[i].kind, whole)
 			return err
 		})
 	})
@@ -122,7 +122,7 @@ func (m *Importer) compareRuns(ctx context.Context, c *Comparison, lasts []oldMo
 	from = 0
 	for i, end := range ends {
 		for at := from; at < from+runs[i]; at++ {
-			m.compareMonth(c, all[at], texts[at], here[i].Days)
+			m.compareMonth(c, all[at], texts[at], here[i])
 		}
 		from = end
 	}

@@ -2,6 +2,7 @@ package takeover_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -21,9 +22,14 @@ type counting struct {
 	asked atomic.Int64
 }
 
-func (c *counting) Attended(ctx context.Context, user, kind string, d rollcall.DayRange) (rollcall.Attended, error) {
+func (c *counting) DaysOf(ctx context.Context, user, kind string, d rollcall.DayRange) ([]rollcall.Day, error) {
 	c.asked.Add(1)
-	return c.Roll.Attended(ctx, user, kind, d)
+	return c.Roll.DaysOf(ctx, user, kind, d)
+}
+
+// Attended is for a user's page: it looks at all days of the user, for the streak.
+func (*counting) Attended(context.Context, string, string, rollcall.DayRange) (rollcall.Attended, error) {
+	return rollcall.Attended{}, errors.New("a comparison needs no streak")
 }
 
 // TestEachMonthIsComparedOnceAndAYearIsAskedForAtOnce has months with gaps, over the turn of

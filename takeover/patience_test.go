@@ -23,11 +23,11 @@ type late struct {
 	refuse atomic.Int64
 }
 
-func (l *late) Attended(ctx context.Context, user, kind string, d rollcall.DayRange) (rollcall.Attended, error) {
+func (l *late) DaysOf(ctx context.Context, user, kind string, d rollcall.DayRange) ([]rollcall.Day, error) {
 	if l.refuse.Add(-1) >= 0 {
-		return rollcall.Attended{}, rollcall.ErrUnavailable
+		return nil, rollcall.ErrUnavailable
 	}
-	return l.Roll.Attended(ctx, user, kind, d)
+	return l.Roll.DaysOf(ctx, user, kind, d)
 }
 
 func newLate(t *testing.T) *late {

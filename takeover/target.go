@@ -31,6 +31,21 @@ type snapshots interface {
 	Import(ctx context.Context, snapshots ...rollcall.UserSnapshot) error
 }
 
+// dayLists is a Target that tells days without the streak, for which it would look at all days of
+// the user: a [rollcall.Roll].
+type dayLists interface {
+	DaysOf(ctx context.Context, user, kind string, d rollcall.DayRange) ([]rollcall.Day, error)
+}
+
+// daysOf asks a target for the days of a range on which a user was there.
+func daysOf(ctx context.Context, to Target, user, kind string, d rollcall.DayRange) ([]rollcall.Day, error) {
+	if lists, ok := to.(dayLists); ok {
+		return lists.DaysOf(ctx, user, kind, d)
+	}
+	a, err := to.Attended(ctx, user, kind, d)
+	return a.Days, err
+}
+
 // pages asks for one page after the other.
 func pages[T any](ask func(rollcall.PageRequest) (rollcall.Page[T], error), visit func([]T) error) error {
 	for p := (rollcall.PageRequest{Limit: rollcall.MaxLimit}); ; {
