@@ -3,6 +3,7 @@ package takeover_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +15,27 @@ import (
 	"github.com/rollcall/rollcall/takeover"
 )
 
-// shadow asks both sides for a moment.
+// shadow asks both sides for a moment, or on a slow machine until each question was asked.
 func shadow(t *testing.T, m *takeover.Importer) map[string]takeover.Shadowed {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	list, err := m.Shadow(ctx, time.Millisecond)
-	require.NoError(t, err)
+	return shadowUntil(t, m, func(takeover.Shadowed) bool { return true })
+}
+
+// shadowUntil asks both sides for longer and longer, at most for a minute, until all questions
+// were asked with an answer that will do.
+func shadowUntil(t *testing.T, m *takeover.Importer, will func(takeover.Shadowed) bool) map[string]takeover.Shadowed {
+	t.Helper()
+	var list []takeover.Shadowed
+	for d := 500 * time.Millisecond; d < time.Minute; d *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		var err error
+		list, err = m.Shadow(ctx, time.Millisecond)
+		cancel()
+		require.NoError(t, err)
+		if !slices.ContainsFunc(list, func(s takeover.Shadowed) bool { return s.Asked == 0 || !will(s) }) {
+			break
+		}
+	}
 	out := make(map[string]takeover.Shadowed)
 	for _, s := range list {
 		require.Positive(t, s.Asked, s.Question)
@@ -142,7 +157,7 @@ func TestAShadowFindsWhatDiffers(t *testing.T) {
 				agree(t, m)
 
 				o.do(one.broken...)
-				found := shadow(t, m)[one.question]
+				found := shadowUntil(t, m, func(s takeover.Shadowed) bool { return s.Question != one.question || s.Differences > 0 })[one.question]
 				require.Positive(t, found.Differences)
 				for _, d := range found.First {
 					if d.Entry == one.entry {
