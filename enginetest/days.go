@@ -47,6 +47,9 @@ func (h *harness) attended(user, kind string) []int {
 	today := h.roll.Today()
 	got, err := h.roll.Attended(h.ctx, user, kind, rollcall.DayRange{From: today - 400, To: today})
 	h.NoError(err)
+	alone, err := h.roll.DaysOf(h.ctx, user, kind, rollcall.DayRange{From: today - 400, To: today})
+	h.NoError(err)
+	h.Equal(got.Days, alone, "without the streak")
 	out := []int{}
 	for _, d := range got.Days {
 		out = append(out, int(d-today))
