@@ -13,6 +13,7 @@ import (
 func eraseTests() []test {
 	return []test{
 		{"erase ends the sessions", eraseSessions},
+		{"an erasure leaves nothing of a session that was past its deadline", eraseOverdue},
 		{"erase removes presence, marks, name and kind", eraseRemoves},
 		{"erase removes friends in both directions", eraseFriends},
 		{"erase removes who named a user as friend, however many", eraseManyFriends},
@@ -65,6 +66,28 @@ func eraseSessions(h *harness) {
 	h.NoError(err)
 	h.Empty(s.User, "what is remembered of it names nobody")
 	h.Equal([]rollcall.SessionID{other.Session.ID}, ids(h.list(rollcall.SessionQuery{})))
+}
+
+func eraseOverdue(h *harness) {
+	h.policies(rollcall.Policy{Device: "tv", IdleTimeout: time.Hour}, rollcall.Policy{IdleTimeout: time.Minute})
+	for _, sessions := range []int{1, 40} {
+		alive := h.loginAs(rollcall.Login{User: "alice", Device: "tv"})
+		over := h.logins("alice", sessions)
+		h.advance(2 * time.Minute)
+		h.erase("alice")
+		h.ended(rollcall.CauseErased, alive)
+		for _, l := range over {
+			s, err := h.roll.Session(h.ctx, l.Session.ID)
+			h.Empty(s.User)
+			h.Empty(s.Kind)
+			h.Empty(s.IP)
+			if err != nil {
+				h.code(rollcall.CodeNotFound, err)
+			}
+			_, err = h.roll.Verify(h.ctx, rollcall.SessionRef{Token: l.Token})
+			h.Error(err)
+		}
+	}
 }
 
 func eraseRemoves(h *harness) {

@@ -24,7 +24,8 @@ if call('ZCARD', key('u:' .. user)) > most then
   return done('cutoff')
 end
 
--- Sessions that ended, as many as one script forgets.
+-- Sessions that ended, as many as one script forgets: those too whose end nobody has written.
+sessionsOf(user)
 local over = call('ZRANGE', key('e:' .. user), 0, most - 1)
 for _, sid in ipairs(over) do
   local blob = call('GET', key('end:' .. sid))
