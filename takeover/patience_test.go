@@ -81,6 +81,53 @@ func TestALookReadsHoweverManyHaveOneScore(t *testing.T) {
 	require.Equal(t, users+2, known.Total)
 }
 
+// leaving is a Roll in front of which those who were seen long ago are seen again in the old system
+// whenever it is asked about others.
+type leaving struct {
+	*rollcall.Roll
+	leave func()
+}
+
+func (l *leaving) Status(ctx context.Context, users ...string) ([]rollcall.Status, error) {
+	if l.leave != nil {
+		l.leave()
+	}
+	return l.Roll.Status(ctx, users...)
+}
+
+func TestALookMissesNobodyWhileOthersAreSeenAgain(t *testing.T) {
+	const before, step = 20_000, 1200 // more than a portion
+	o := newOld(t, redistest.Options{})
+	to := &leaving{Roll: newLate(t).Roll}
+	add := func(name string, from, n int, at time.Time) {
+		var line strings.Builder
+		line.WriteString("ZADD last.seen")
+		for i := range n {
+			fmt.Fprintf(&line, " %d %s%d", at.Unix(), name, from+i)
+		}
+		o.do(line.String())
+	}
+	began := time.Now()
+	add("early", 0, before, began.Add(-time.Hour))
+	m := importer(t, o, to, takeover.Options{Layout: takeover.LastSeenZset})
+	_, err := m.Run(t.Context())
+	require.NoError(t, err)
+
+	const users = 10_000
+	add("u", 0, users, began.Add(-time.Second))
+	again := 0
+	to.leave = func() {
+		if again+step <= before {
+			add("early", again, step, began)
+			again += step
+		}
+	}
+	require.NoError(t, m.Look(t.Context(), true))
+	known, err := to.KnownUsers(t.Context(), rollcall.PageRequest{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, before+users, known.Total)
+}
+
 // scans is how often the old Redis was asked for names of keys.
 func scans(t *testing.T, o *old) (n int) {
 	t.Helper()

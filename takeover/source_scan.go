@@ -182,24 +182,34 @@ func (s *Source) newer(ctx context.Context, key string, least, most float64, vis
 }
 
 // ofOneScore shows visit all members with a score, however many these are. Ranks fall when others
-// leave what is below, so each portion begins in the middle of the one before.
+// leave what is below, so each portion begins in the middle of the one before. Many may leave
+// while a portion is entered: where nobody of the one before is met again, it goes back.
 func (s *Source) ofOneScore(ctx context.Context, key string, score float64, visit func([]member) error) error {
 	const step = portion / 2
 	below, err := s.number(ctx, s.client.B().Zcount().Key(key).Min("-inf").Max("("+strconv.FormatFloat(score, 'f', -1, 64)).Build())
 	if err != nil {
 		return err
 	}
-	for start := max(0, below-step); ; start += step {
+	last, back := "", int64(step) // members of one score stand in the order of their bytes
+	for start := max(0, below-step); ; {
 		from, to := strconv.FormatInt(start, 10), strconv.FormatInt(start+portion-1, 10)
 		some, err := s.members(ctx, s.client.B().Zrange().Key(key).Min(from).Max(to).Withscores().Build())
 		if err != nil {
 			return err
+		}
+		if start > 0 && (len(some) == 0 || some[0].score > score || some[0].score == score && some[0].name > last) {
+			start, back = max(0, start-back), 2*back
+			continue
 		}
 		through := len(some) < portion || some[len(some)-1].score > score
 		some = slices.DeleteFunc(some, func(z member) bool { return z.score != score })
 		if err := visit(some); err != nil || through {
 			return err
 		}
+		if len(some) > 0 {
+			last = some[len(some)-1].name
+		}
+		start, back = start+step, step
 	}
 }
 
