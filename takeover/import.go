@@ -36,8 +36,8 @@ type Options struct {
 	State string
 	// Every is how long Follow waits between two looks; default 5s.
 	Every time.Duration
-	// Settle is how long a difference must last before Shadow reports it; default 1m. Whoever
-	// follows the old system may be behind it by so long.
+	// Settle is how long a difference must last before Shadow reports it. Whoever follows the old
+	// system may be behind it by so long; default as long as two thorough looks are apart, 2m.
 	Settle time.Duration
 	// Now tells the time.
 	Now func() time.Time
@@ -55,7 +55,7 @@ func (o Options) Check() error {
 func (o *Options) fill() (names, error) {
 	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
 	o.Idle, o.Retention, o.Every = cmp.Or(o.Idle, o.Lifetime), cmp.Or(o.Retention, defaultStale), cmp.Or(o.Every, 5*time.Second)
-	o.Settle = cmp.Or(o.Settle, fresh)
+	o.Settle = cmp.Or(o.Settle, max(fresh, 2*sweepEvery*o.Every))
 	n, err := o.Names.read(o.Layout)
 	if err != nil {
 		return n, err

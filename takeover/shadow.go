@@ -148,17 +148,18 @@ func (m *Importer) round(ctx context.Context, q *question) error {
 		}
 	}
 	for _, entry := range entries {
+		asked := m.opts.Now()
 		d, err := q.compare(ctx, q, entry)
 		if err != nil {
 			return err
 		}
-		q.judge(entry, d, now, m.opts.Settle)
+		q.judge(entry, d, asked, m.opts.Now(), m.opts.Settle)
 	}
 	return nil
 }
 
-// judge notes what was found out about an entry.
-func (q *question) judge(entry string, d *differing, now time.Time, settle time.Duration) {
+// judge notes what was found out about an entry, between when it was asked about and answered.
+func (q *question) judge(entry string, d *differing, asked, answered time.Time, settle time.Duration) {
 	before, doubted := q.doubts[entry]
 	switch {
 	case doubted && before.reported:
@@ -166,8 +167,8 @@ func (q *question) judge(entry string, d *differing, now time.Time, settle time.
 		delete(q.doubts, entry)
 	case !doubted && len(q.doubts) == mostDoubts:
 	case !doubted || before.same != d.same:
-		q.doubts[entry] = doubt{since: now, same: d.same}
-	case now.Sub(before.since) >= settle:
+		q.doubts[entry] = doubt{since: answered, same: d.same}
+	case asked.Sub(before.since) >= settle:
 		before.reported = true
 		q.doubts[entry] = before
 		const shown = 20

@@ -241,3 +241,58 @@ func TestADifferenceCountsOnceItHasLasted(t *testing.T) {
 		require.Equal(t, 1, found.InDoubt)
 	})
 }
+
+// passing is a Roll beside which time passes: while a question about friends is asked first, and
+// behind that.
+type passing struct {
+	*rollcall.Roll
+	asked                   int
+	passed, within, between time.Duration
+}
+
+func (p *passing) now() time.Time { return time.Now().Add(p.passed) }
+
+func (p *passing) OnlineFriends(ctx context.Context, q rollcall.FriendQuery) (rollcall.Page[rollcall.FriendStatus], error) {
+	if p.asked++; p.asked == 1 {
+		p.passed += p.within
+	}
+	return p.Roll.OnlineFriends(ctx, q)
+}
+
+// Status is asked before each question about friends.
+func (p *passing) Status(ctx context.Context, users ...string) ([]rollcall.Status, error) {
+	if p.asked == 1 && p.between > 0 {
+		p.passed += p.between
+		p.between = 0
+	}
+	return p.Roll.Status(ctx, users...)
+}
+
+// A follower reads lists of friends once a minute, and takes a while.
+func TestADifferenceLastsLongerThanAFollowerMayBeBehind(t *testing.T) {
+	for name, one := range map[string]struct {
+		to                   passing
+		differences, inDoubt int
+	}{
+		"a slow answer":             {passing{within: 10 * time.Minute}, 0, 1},
+		"hardly more than a minute": {passing{between: 66 * time.Second}, 0, 1},
+		"two minutes":               {passing{between: 2 * time.Minute}, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOld(t, redistest.Options{})
+			o.do("ZADD users "+msAgo(time.Minute)+" bob", "SADD user:alice:friends bob")
+			one.to.Roll = newLate(t).Roll
+			m := importer(t, o, &one.to, takeover.Options{
+				Layout: takeover.HeartbeatZset, Names: takeover.Names{Friends: "user:{user}:friends"}, Now: one.to.now,
+			})
+			_, err := m.Run(t.Context())
+			require.NoError(t, err)
+			one.to.asked = 0
+			o.do("SREM user:alice:friends bob", "SADD user:alice:friends carol")
+			found := shadow(t, m)["friends online of a user"]
+			require.Equal(t, one.differences, found.Differences, "%+v", found.First)
+			require.Equal(t, one.inDoubt, found.InDoubt)
+		})
+	}
+}
