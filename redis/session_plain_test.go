@@ -212,7 +212,7 @@ func TestPlainLoginsAndBeatsWriteWhatAnyOtherDoes(t *testing.T) {
 			started = b.Token
 		}
 		if step%100 == 99 {
-			require.Equal(t, other.contents(t), plain.contents(t), "after step %d", step)
+			require.Equal(t, other.contents(t, 0), plain.contents(t, 0), "after step %d", step)
 		}
 	}
 
@@ -228,16 +228,16 @@ func TestPlainLoginsAndBeatsWriteWhatAnyOtherDoes(t *testing.T) {
 // events, stamps, and who holds the lease.
 var ownValues = map[string]bool{"lastevent": true, "lastpublic": true, "markchange": true, "eventfloor": true, "leaseholder": true, "leaseuntil": true}
 
-// contents returns what the one partition holds: texts by key. Of events it leaves out the
-// places, of the rest what no other server has.
-func (r *rig) contents(t *testing.T) map[string]string {
+// contents returns what a partition holds: texts by key. Of events it leaves out the places, of
+// the rest what no other server has.
+func (r *rig) contents(t *testing.T, p int) map[string]string {
 	t.Helper()
 	ctx, c := t.Context(), r.e.client
-	keys, err := c.Do(ctx, c.B().Keys().Pattern(r.e.keyPrefixes[0]+":*").Build()).AsStrSlice()
+	keys, err := c.Do(ctx, c.B().Keys().Pattern(r.e.keyPrefixes[p]+":*").Build()).AsStrSlice()
 	require.NoError(t, err)
 	out := make(map[string]string)
 	for _, key := range keys {
-		if name := strings.TrimPrefix(key, r.e.keyPrefixes[0]+":"); strings.HasPrefix(name, "answer:") || strings.HasPrefix(name, "tally:") {
+		if name := strings.TrimPrefix(key, r.e.keyPrefixes[p]+":"); strings.HasPrefix(name, "answer:") || strings.HasPrefix(name, "tally:") {
 			continue
 		}
 		kind, err := c.Do(ctx, c.B().Type().Key(key).Build()).ToString()
