@@ -365,6 +365,7 @@ var without = map[string]string{
 	"Compact":           "a command of the server's machine",
 	"Backup":            "Client.Backup fetches the packed files",
 	"AttendanceSpan":    "no route",
+	"DaysOf":            "Attended says them with the streak",
 	"SetPolicies":       "configuration of a server",
 	"Tick":              "the server does",
 	"Now":               "Server",
