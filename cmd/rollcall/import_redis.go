@@ -222,7 +222,7 @@ func (c *importRedisCmd) report(a *app, out *imported) error {
 		return json.NewEncoder(a.stdout).Encode(out)
 	}
 	for _, s := range out.Shadow {
-		fmt.Fprintf(a.stdout, "%s: asked %s, %s, %d in doubt; half took %v there and %v here, one in a hundred %v and %v.\n",
+		fmt.Fprintf(a.stdout, "%s: asked %s, %s, %d in doubt;\n  half took %v there and %v here, one in a hundred %v and %v.\n",
 			s.Question, counted(int64(s.Asked), "time"), counted(int64(s.Differences), "difference"), s.InDoubt,
 			micros(s.Old.Median), micros(s.Here.Median), micros(s.Old.P99), micros(s.Here.P99))
 		for _, d := range s.First {
@@ -235,7 +235,7 @@ func (c *importRedisCmd) report(a *app, out *imported) error {
 			n    int64
 			text string
 		}{
-			{out.Entered, "entered, with the times they have there"},
+			{out.Entered, c.entered()},
 			{out.Already, "here before"},
 			{out.Moved, "of users who were known, entered as of now"},
 			{out.Ended, "ended, as they have left the old list"},
@@ -269,7 +269,28 @@ func entries(n int64) string {
 	return humanize.Comma(n) + " entries"
 }
 
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+// entered says what was entered: the entries of a list of sessions become users with them.
+func (c *importRedisCmd) entered() string {
+	switch takeover.Layout(c.Layout) {
+	case takeover.OnlineZset:
+		return "users entered with their sessions, with the times these have there"
+	case takeover.LoginBitmaps:
+		return "days entered"
+	case takeover.LastSeenZset, takeover.HeartbeatZset, takeover.MinuteSets:
+	}
+	return "entered, with the times they have there"
+}
+
+// micros is a time that is read by people: three digits will do.
+func micros(n int64) time.Duration {
+	d := time.Duration(n) * time.Microsecond
+	for unit := time.Second; unit > time.Microsecond; unit /= 10 {
+		if d >= unit {
+			return d.Round(unit / 100)
+		}
+	}
+	return d
+}
 
 // shadow asks both sides the same.
 func (c *importRedisCmd) shadow(a *app, m *takeover.Importer, out *imported) error {

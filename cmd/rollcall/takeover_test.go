@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,3 +130,21 @@ func TestADoctorThatFindsFaultsFails(t *testing.T) {
 
 // A server answers all that a shadow asks.
 var _ takeover.Answers = (*client.Client)(nil)
+
+func TestATakeoverIsReportedForPeople(t *testing.T) {
+	var said strings.Builder
+	a := &app{stdout: &said}
+	out := imported{Summary: takeover.Summary{Read: 3300, Entered: 2155, Dead: 973}, Seconds: 1.3, Shadow: []takeover.Shadowed{{
+		Question: "sessions of a user", Asked: 20, Old: takeover.Latency{Median: 517, P99: 294_145}, Here: takeover.Latency{Median: 3_733, P99: 39_699},
+	}}}
+	require.NoError(t, (&importRedisCmd{Layout: "online-zset"}).report(a, &out))
+	require.Equal(t, "sessions of a user: asked 20 times, 0 differences, 0 in doubt;\n"+
+		"  half took 517µs there and 3.73ms here, one in a hundred 294ms and 39.7ms.\n", said.String())
+
+	said.Reset()
+	out.Shadow = nil
+	require.NoError(t, (&importRedisCmd{Layout: "online-zset"}).report(a, &out))
+	require.Equal(t, "Read 3,300 entries in 1.3s.\n"+
+		"       2,155  users entered with their sessions, with the times these have there\n"+
+		"         973  dead there, and left out\n", said.String())
+}
