@@ -171,6 +171,7 @@ func TestO3TheCountByHeartbeats(t *testing.T) {
 
 		require.Contains(w, c.do("ZADD", "users", end/1000, "1"), "bind it without the option ms")
 		require.Contains(w, c.do("ZADD", "users", end-61_000, "1"), "more than 60 s")
+		require.NotContains(w, c.do("ZADD", "users", end-61_000, "1"), "bind it", "it is of the right unit")
 		require.Contains(w, c.do("ZADD", "users", "NX", end, "1"), "ERR invalid_argument")
 		require.Contains(w, c.do("SADD", "users", "1"), "WRONGTYPE")
 		require.Contains(w, c.do("ZADD", "other", end, "1"), "ERR not_found ZADD")

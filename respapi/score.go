@@ -3,6 +3,7 @@ package respapi
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/rollcall/rollcall"
 )
@@ -93,9 +94,12 @@ func (c *conn) checkNow(b *binding, text []byte) error {
 	if math.Abs(skew) <= float64(maxSkew*b.unit) {
 		return nil
 	}
-	unit, other := "seconds", "milliseconds: then bind it with the option ms"
+	unit, hint, factor := "seconds", "; yours are milliseconds: then bind it with the option ms", 1000.0
 	if b.unit == 1000 {
-		unit, other = "milliseconds", "seconds: then bind it without the option ms"
+		unit, hint, factor = "milliseconds", "; yours are seconds: then bind it without the option ms", 1
 	}
-	return rollcall.Invalid("score", "%s is more than %d s from the server's clock, and a client's clock decides nothing. Scores of %s are %s; yours may be %s", clip(text), maxSkew, b.text, unit, other)
+	if day := 24 * time.Hour.Seconds(); math.Abs(v/factor-float64(c.now.Unix())) > day {
+		hint = "" // it is no time of today in the other unit either
+	}
+	return rollcall.Invalid("score", "%s is more than %d s from the server's clock, and a client's clock decides nothing. Scores of %s are %s%s", clip(text), maxSkew, b.text, unit, hint)
 }
