@@ -464,3 +464,25 @@ func TestAnImportDoesNotWaitForARedisThatDoesNotAnswer(t *testing.T) {
 		require.Less(t, time.Since(began), 20*time.Second)
 	})
 }
+
+// Engines spread sessions over indexes by how the hash of their token begins.
+func TestHashesOfTokensOfSessionsTakenOverBeginDifferently(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, roll *rollcall.Roll) {
+		const sessions = 300
+		o := newOld(t, redistest.Options{})
+		for i := range sessions {
+			o.do(fmt.Sprintf("ZADD online:user %d user%d", time.Now().Add(-time.Hour).UnixMilli(), i))
+		}
+		_, err := importer(t, o, roll, takeover.Options{Layout: takeover.OnlineZset}).Run(t.Context())
+		require.NoError(t, err)
+		tokens, beginnings := make(map[rollcall.TokenKey]bool), make(map[byte]bool)
+		require.NoError(t, roll.Export(t.Context(), func(d rollcall.UserSnapshot) error {
+			for _, s := range d.Sessions {
+				tokens[s.Token], beginnings[s.Token[0]] = true, true
+			}
+			return nil
+		}))
+		require.Len(t, tokens, sessions)
+		require.Greater(t, len(beginnings), 100)
+	})
+}

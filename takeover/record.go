@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -138,8 +139,10 @@ func (s *oldSession) snapshot(idle, lifetime time.Duration) rollcall.SessionSnap
 		App: s.record.app, Device: s.record.device, IP: s.record.ip, UserAgent: s.record.userAgent, Attrs: s.attrs(),
 		LoginAt: s.login, SeenAt: s.login, ExpiresAt: s.login.Add(idle), EndsAt: s.login.Add(lifetime),
 	}
-	// Nobody has a token of it: the application goes on by its id, or its users log in anew.
+	// Nobody has a token of it: the application goes on by its id, or its users log in anew. An
+	// engine spreads sessions by how the hash of a token begins, so what is random comes first.
 	token := out.ID
+	slices.Reverse(token[:14])
 	copy(out.Token[:], token[:])
 	return out
 }
