@@ -1,9 +1,9 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"path"
-	"strings"
 	"time"
 )
 
@@ -213,9 +213,7 @@ func (j *Journal) rotate(room int64) error {
 	j.nextID++ // also if it fails: its file may be there
 	f, err := makeSegment(j.o.FS, j.o.Dir, h, free)
 	if err != nil {
-		if strings.HasSuffix(free, readySuffix) { // a full disk has no room for it
-			_ = j.remove(free)
-		}
+		j.discard(cmp.Or(free, freeName(h.id)), segmentName(h.id))
 		return err
 	}
 	if j.file != nil {
@@ -283,9 +281,23 @@ func (j *Journal) Purge() error {
 	j.files.Lock()
 	defer j.files.Unlock()
 	var err error
-	for _, name := range j.free {
-		err = errors.Join(err, ignoreMissing(j.o.FS.Remove(path.Join(j.o.Dir, name))))
+	for _, name := range append(j.free, j.left...) {
+		err = errors.Join(err, j.remove(name))
 	}
-	j.free = nil
+	j.free, j.left = nil, nil
 	return err
+}
+
+// discard removes files of a segment that could not begin: they take room, and may hold records
+// that were released. Those that cannot be removed are left to Purge. files must be held.
+func (j *Journal) discard(names ...string) {
+	for _, name := range names {
+		if j.remove(name) != nil {
+			j.left = append(j.left, name)
+		}
+	}
+}
+
+func (j *Journal) remove(name string) error {
+	return ignoreMissing(j.o.FS.Remove(path.Join(j.o.Dir, name)))
 }

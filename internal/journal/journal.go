@@ -94,6 +94,7 @@ type Journal struct {
 	nextID   uint64
 	segments []segment
 	free     []string   // files to be written over
+	left     []string   // files that discard could not remove
 	ready    *readyFile // for the next segment, or nil
 }
 

@@ -18,6 +18,19 @@ type readyFile struct {
 // opening removes.
 const readySuffix = ".next" + freeSuffix
 
+// isMade reports whether nobody is at work on the file any more.
+func (r *readyFile) isMade() bool {
+	select {
+	case <-r.made:
+		return true
+	default:
+		return false
+	}
+}
+
+// fits reports whether the file, which is made, has room for so much.
+func (r *readyFile) fits(size int64) bool { return r.err == nil && r.size >= size }
+
 // makeReady begins to make the file of the next segment once the one in use is half full, unless
 // there is a file for it. It waits for nobody: the next group tries again.
 func (j *Journal) makeReady() {
@@ -25,15 +38,26 @@ func (j *Journal) makeReady() {
 		return
 	}
 	defer j.files.Unlock()
+	if old := j.ready; len(j.free) == 0 && old != nil { // a released file came before it
+		if !old.isMade() {
+			return
+		}
+		if !old.fits(j.grow) { // segments have grown since
+			j.ready = nil
+			j.discard(old.name)
+		}
+	}
 	j.readied = true
-	if j.ready != nil || (len(j.free) > 0 && j.grow == j.o.SegmentBytes) {
+	if j.ready != nil || len(j.free) > 0 {
 		return
 	}
 	r := &readyFile{name: fmt.Sprintf("%010d", j.nextID) + readySuffix, size: j.grow, made: make(chan struct{})}
 	j.ready = r
 	go func() {
 		defer close(r.made)
-		r.err = fill(j.o.FS, path.Join(j.o.Dir, r.name), r.size)
+		if r.err = fill(j.o.FS, path.Join(j.o.Dir, r.name), r.size); r.err != nil {
+			_ = j.remove(r.name) // what it has may be the last room of the disk
+		}
 	}()
 }
 
@@ -47,10 +71,10 @@ func (j *Journal) takeReady(least int64) (name string, size int64) {
 	}
 	<-r.made
 	j.ready = nil
-	if r.err == nil && r.size >= least {
+	if r.fits(least) {
 		return r.name, r.size
 	}
-	_ = j.remove(r.name)
+	j.discard(r.name)
 	return "", 0
 }
 
@@ -62,8 +86,4 @@ func (j *Journal) dropReady() {
 	if name, _ := j.takeReady(0); name != "" {
 		_ = j.remove(name) // the next opening removes it otherwise
 	}
-}
-
-func (j *Journal) remove(name string) error {
-	return ignoreMissing(j.o.FS.Remove(path.Join(j.o.Dir, name)))
 }

@@ -26,6 +26,9 @@ const (
 
 func segmentName(id uint64) string { return fmt.Sprintf("%010d", id) + suffix }
 
+// freeName returns the name of a new file until it is a segment.
+func freeName(id uint64) string { return fmt.Sprintf("%010d", id) + freeSuffix }
+
 // idOf reads the id a file's name says.
 func idOf(name, suffix string) (uint64, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
@@ -76,12 +79,12 @@ func readAll(fs vfs.FS, name string) ([]byte, error) {
 }
 
 // makeSegment makes a segment, out of the free file if one is named, and
-// returns it open for writing.
+// returns it open for writing. After an error the file may be there under either name.
 func makeSegment(fs vfs.FS, dir string, h header, free string) (vfs.File, error) {
-	name := cmp.Or(free, fmt.Sprintf("%010d", h.id)+freeSuffix)
+	name := cmp.Or(free, freeName(h.id))
 	if free == "" {
 		if err := fill(fs, path.Join(dir, name), h.size); err != nil {
-			return nil, errors.Join(err, ignoreMissing(fs.Remove(path.Join(dir, name))))
+			return nil, err
 		}
 	}
 	f, err := fs.OpenReadWrite(path.Join(dir, name), vfs.WriteCategoryUnspecified)
