@@ -8,6 +8,9 @@ import (
 	"github.com/rollcall/rollcall"
 )
 
+// maxSlots is one more than the highest slot that a record may name.
+const maxSlots = 1 << 24
+
 // loadSessions reads the sessions in the order of their ids, then what touched
 // them since.
 func (p *partition) loadSessions() error {
@@ -25,8 +28,13 @@ func (p *partition) loadSessions() error {
 			return damaged("session", k, err)
 		}
 		n, ok := p.find(st.User)
-		if !ok {
+		switch {
+		case !ok:
 			return damaged("session: its user has no number", k, errDamaged)
+		case st.End != nil:
+			return damaged("session: it has ended", k, errDamaged)
+		case st.slot >= maxSlots || s.isLoaded(st.slot):
+			return damaged("session: its slot is taken, or there is no such slot", k, errDamaged)
 		}
 		s.fill(&st, n)
 		p.clock = max(p.clock, st.LoginAt.UnixMilli(), st.SeenAt.UnixMilli())
@@ -60,7 +68,7 @@ func (p *partition) loadTouches(k, v []byte, used *uint32) error {
 	r := reader{b: v}
 	for len(r.b) > 0 {
 		named, at := r.uint(), r.int()
-		if named >= 1<<24 {
+		if named >= maxSlots {
 			return damaged("touches", k, errDamaged)
 		}
 		slot := uint32(named)

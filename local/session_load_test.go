@@ -1,6 +1,7 @@
 package local
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,4 +42,40 @@ func TestASessionSeenBeforeTheClockWentBackIsListed(t *testing.T) {
 	require.Equal(t, 1, page.Total)
 	require.Len(t, page.Items, 1)
 	closed()
+}
+
+// TestASessionWhoseRecordCannotBeTrueIsRefusedOnOpening opens stores in which a session has what
+// none can have. Each is well-formed, so that only what it says is wrong.
+func TestASessionWhoseRecordCannotBeTrueIsRefusedOnOpening(t *testing.T) {
+	for what, wrong := range map[string]func(st *sessionRecord){
+		"the slot of another":  func(st *sessionRecord) { st.slot = 0 },
+		"a slot there is not":  func(st *sessionRecord) { st.slot = 1 << 24 },
+		"a slot of five bytes": func(st *sessionRecord) { st.slot = 1<<32 - 1 },
+		"an end":               func(st *sessionRecord) { st.End = &rollcall.End{At: st.SeenAt, Cause: rollcall.CauseLogout} },
+	} {
+		t.Run(what, func(t *testing.T) {
+			eng, roll, _ := openSmall(t, 1000)
+			var last rollcall.Session
+			for range 2 {
+				in, err := roll.Login(t.Context(), rollcall.Login{User: "alice"})
+				require.NoError(t, err)
+				last = in.Session
+			}
+			p := eng.partitionOf("alice")
+			slot := slotOf(t, &p.sessions, last.ID)
+			require.EqualValues(t, 1, slot)
+			st := p.sessions.record(slot, p.sessions.session(slot))
+			wrong(&st)
+			k := sessionKey(p.index, last.ID)
+			require.NoError(t, eng.store.put(k, st.encode(nil)))
+			require.NoError(t, eng.Close())
+
+			again, err := Open("data", Options{fs: eng.opts.fs, ReserveBytes: -1})
+			if err == nil {
+				require.NoError(t, again.Close())
+			}
+			require.ErrorContains(t, err, "damaged session")
+			require.ErrorContains(t, err, fmt.Sprintf("%x", []byte(k)))
+		})
+	}
 }

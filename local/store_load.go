@@ -183,11 +183,13 @@ func (p *partition) loadIDs() error {
 		}
 		return nil
 	})
-	for n, id := range ids {
-		err = errors.Join(err, put(n, id))
-	}
 	if err != nil {
 		return err
+	}
+	for n, id := range ids {
+		if err := put(n, id); err != nil {
+			return damaged("id", idKey(p.index, n), err)
+		}
 	}
 	if n, err := loader.Done(); err != nil {
 		return damaged("ids", blockKey(p.index, n>>blockShift), err)
