@@ -80,13 +80,16 @@ func (c *clocks) now() span {
 	return span{s.lo.UTC(), s.hi.UTC()}
 }
 
-// jump moves the wall clock of the servers.
-func (c *clocks) jump(d time.Duration) {
+// jump moves the wall clock of the servers. It returns the earliest time that one of them may have
+// read then: as soon as the clock is written, which may be long before a busy machine goes on here.
+func (c *clocks) jump(d time.Duration) (earliest time.Time) {
 	c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.offset += d
+	earliest = c.low.at(time.Now(), c.offset).Add(-c.err).UTC()
 	c.write()
+	return earliest
 }
 
 // behind is how far the wall clock is behind what servers may go by.

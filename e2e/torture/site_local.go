@@ -331,8 +331,11 @@ func (r *run) jump(d time.Duration) {
 	from := r.clocks.now()
 	from.lo = from.lo.Add(-2 * time.Second)
 	away := r.world.outages.begin(from)
-	r.clocks.jump(d)
+	earliest := r.clocks.jump(d)
 	to := r.clocks.now()
+	if earliest.Before(to.lo) {
+		to.lo = earliest
+	}
 	r.say("the clock jumps by %s to %s", d, to)
 	r.world.outages.complete(away, outage{from: from, to: to.to(2 * time.Second), certain: d > 3*gap})
 	r.world.mu.Lock()
