@@ -144,7 +144,6 @@ func validateKind(field, kind string) error {
 	return nil
 }
 
-// validateText accepts up to limit bytes of UTF-8 without control characters.
 // isPlain reports whether a text is short enough and all of it is printable ASCII, as most are.
 func isPlain(s string, limit int) bool {
 	if len(s) > limit {
@@ -158,6 +157,7 @@ func isPlain(s string, limit int) bool {
 	return true
 }
 
+// validateText accepts up to limit bytes of UTF-8 without control characters.
 func validateText(field, s string, limit int) error {
 	if isPlain(s, limit) {
 		return nil
