@@ -55,7 +55,7 @@ func (j *Journal) makeReady() {
 	j.ready = r
 	go func() {
 		defer close(r.made)
-		if r.err = fill(j.o.FS, path.Join(j.o.Dir, r.name), r.size); r.err != nil {
+		if r.err = fill(j.o.FS, path.Join(j.o.Dir, r.name), r.size, j.stop); r.err != nil {
 			_ = j.remove(r.name) // what it has may be the last room of the disk
 		}
 	}()

@@ -129,7 +129,7 @@ func (g *growing) release() {
 	g.files.Lock()
 	defer g.files.Unlock()
 	name := "0000000000.journal" + freeSuffix
-	require.NoError(g.t, fill(g.mem, path.Join(dir, name), g.o.SegmentBytes))
+	require.NoError(g.t, fill(g.mem, path.Join(dir, name), g.o.SegmentBytes, nil))
 	g.free = append(g.free, name)
 }
 
@@ -190,6 +190,32 @@ func TestCloseLeavesNoFileThatWasMadeAhead(t *testing.T) {
 	j := start(t, Options{FS: vfs.NewMem(), SegmentBytes: 16 << 10})
 	require.NoError(t, fillHalf(t, j).err)
 	require.NoError(t, j.Close())
+	requireNoReadyFile(t, j)
+}
+
+// TestCloseDoesNotWaitForAFileThatNobodyWillNeed closes a journal while the file of the next segment
+// is made.
+func TestCloseDoesNotWaitForAFileThatNobodyWillNeed(t *testing.T) {
+	var writes atomic.Int64
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, readySuffix) {
+			if writes.Add(1) == 1 {
+				close(begun)
+			}
+			<-goOn
+		}
+		return nil
+	}))
+	j := start(t, Options{FS: fs, SegmentBytes: 4 * firstSegment})
+	(&growing{Journal: j, t: t}).until(func() bool { return j.ready != nil })
+	<-begun
+	closed := make(chan error)
+	go func() { closed <- j.Close() }()
+	<-j.stop
+	close(goOn)
+	require.NoError(t, <-closed)
+	require.EqualValues(t, 1, writes.Load())
 	requireNoReadyFile(t, j)
 }
 

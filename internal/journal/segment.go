@@ -83,7 +83,7 @@ func readAll(fs vfs.FS, name string) ([]byte, error) {
 func makeSegment(fs vfs.FS, dir string, h header, free string) (vfs.File, error) {
 	name := cmp.Or(free, freeName(h.id))
 	if free == "" {
-		if err := fill(fs, path.Join(dir, name), h.size); err != nil {
+		if err := fill(fs, path.Join(dir, name), h.size, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -112,8 +112,8 @@ func makeSegment(fs vfs.FS, dir string, h header, free string) (vfs.File, error)
 // the syncs of the segment in use.
 const fillStep = 1 << 20
 
-// fill makes a file of zeros.
-func fill(fs vfs.FS, name string, size int64) error {
+// fill makes a file of zeros. It gives up with ErrClosed when stop is closed.
+func fill(fs vfs.FS, name string, size int64, stop <-chan struct{}) error {
 	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
@@ -125,6 +125,11 @@ func fill(fs vfs.FS, name string, size int64) error {
 		n, err = f.Write(zeros[:min(int64(len(zeros)), size-done)])
 		if done += int64(n); err == nil && done%fillStep == 0 && done < size {
 			err = f.SyncData()
+		}
+		select {
+		case <-stop:
+			err = cmp.Or(err, ErrClosed)
+		default:
 		}
 	}
 	if err == nil {
