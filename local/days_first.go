@@ -15,8 +15,8 @@ import (
 // firstDays holds on which day each number was first there, of one kind. Offloaded days count:
 // the first day stays here when its mark is offloaded.
 type firstDays struct {
-	near column.Column[uint16] // day + 1; 0 for never, farDay for a day in far
-	far  map[uint32]int32      // days that two bytes do not hold, past the year 2149
+	near column.Packed    // day + 1; 0 for never, farDay for a day in far
+	far  map[uint32]int32 // days that two bytes do not hold, past the year 2149
 }
 
 const farDay = math.MaxUint16
