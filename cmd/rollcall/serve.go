@@ -230,6 +230,7 @@ func (s *server) serve(listener net.Listener) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	defer s.app.keepHeapSmall()()
 	defer s.beside(base, made)()
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(listener) }()
