@@ -159,3 +159,33 @@ func (s *serving) beginBeat(dir string) net.Conn {
 	require.Equal(s.t, goOn, string(answer))
 	return conn
 }
+
+// TestAServerEndsWithItsTerminal: the signal that says so is also the one that reloads.
+func TestAServerEndsWithItsTerminal(t *testing.T) {
+	if _, err := exec.LookPath("script"); err != nil {
+		require.Empty(t, os.Getenv("CI"), "no script of util-linux: a terminal of its own cannot be made")
+		t.Skip("NOT TESTED: a terminal that is closed: there is no script of util-linux")
+	}
+	s := &serving{t: t, log: &syncBuffer{}}
+	window := exec.CommandContext(t.Context(), "script", "-qec", "exec rollcall serve --listen 127.0.0.1:0", "/dev/null")
+	window.Env = append(os.Environ(), "SHELL=/bin/sh", "ROLLCALL_DATA_DIR="+filepath.Join(t.TempDir(), "data"))
+	window.Stdout = s.log
+	require.NoError(t, window.Start())
+	address := regexp.MustCompile(`serves on (http://[0-9.:]+)`)
+	require.Eventually(t, func() bool {
+		if m := address.FindStringSubmatch(s.log.String()); m != nil {
+			s.base = m[1]
+		}
+		return s.base != ""
+	}, patience, 5*time.Millisecond, "the server says where it serves: %q", s.log)
+
+	require.NoError(t, window.Process.Kill())
+	_ = window.Wait() // it was killed
+	require.Eventually(t, func() bool {
+		answer, err := http.Get(s.base + "/healthz") //nolint:noctx // it ends or answers
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		return err != nil
+	}, patience, 5*time.Millisecond, "the server goes on without its terminal")
+}

@@ -234,11 +234,15 @@ func (s *server) serve(listener net.Listener) error {
 	defer s.beside(base, made)()
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(listener) }()
+	onTerminal := isTerminal(s.app.stdout)
 	for {
 		select {
 		case err := <-failed:
 			return err
 		case <-s.hangup:
+			if onTerminal && !isTerminal(s.app.stdout) { // its window was closed
+				return s.drain(failed)
+			}
 			s.reload()
 		case <-s.app.ctx.Done():
 			return s.drain(failed)
