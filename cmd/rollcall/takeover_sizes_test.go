@@ -286,7 +286,8 @@ func (o *oldSystem) takeOver(args []string) {
 		(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
 	t.Logf("%+v; %+v", report.Summary, *report.Comparison)
 	require.Zero(t, report.Comparison.Differences)
-	require.Greater(t, report.Comparison.Compared, int64(o.entries(o.n)*9/10))
+	// A change takes one entry away at most, and a slow machine leaves time for many.
+	require.Greater(t, report.Comparison.Compared, int64(o.entries(o.n)*9/10-changed))
 }
 
 // shadow asks both sides for a while: no entry may differ, however short a time.
