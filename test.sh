@@ -62,6 +62,7 @@ prepare() {
     have caddy || missing+=(caddy)
     have chromium || missing+=(chromium)
     have promtool || missing+=(prometheus)
+    have systemd-analyze || missing+=(systemd)
     have script || missing+=(bsdutils)
     { have podman && have runc && have crun; } || missing+=(podman runc crun)
     have curl || missing+=(curl ca-certificates)
@@ -76,6 +77,7 @@ prepare() {
     postgres || say "no PostgreSQL: the archive cannot be tested with it here"
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
     have promtool || say "no promtool: alerts are not tested here"
+    have systemd-analyze || say "no systemd: the unit is not tested here"
     have chromium || say "no Chromium: pages are not tested in a browser here"
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
     have java && have php || say "no java or no php: the programs of the documentation are not all run here"

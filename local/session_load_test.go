@@ -79,3 +79,16 @@ func TestASessionWhoseRecordCannotBeTrueIsRefusedOnOpening(t *testing.T) {
 		})
 	}
 }
+
+func TestAnIDWhoseNumberCannotBeIsRefusedOnOpening(t *testing.T) {
+	eng, _, _ := openSmall(t, 1000)
+	k := idKey(0, 1<<24-1)
+	require.NoError(t, eng.store.put(k, []byte("zoe")))
+	require.NoError(t, eng.Close())
+
+	again, err := Open("data", Options{fs: eng.opts.fs, ReserveBytes: -1})
+	if err == nil {
+		require.NoError(t, again.Close())
+	}
+	require.ErrorContains(t, err, fmt.Sprintf("damaged id at key %x", []byte(k)))
+}

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -172,4 +173,42 @@ func TestLimitAcrossServers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 3, page.Total)
 	}
+}
+
+// TestARedisWithoutRoomIsOpenedForReads is the twin of a test of the embedded engine.
+func TestARedisWithoutRoomIsOpenedForReads(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, redistest.Options{})
+	open := func() (*redis.Engine, *rollcall.Roll) {
+		t.Helper()
+		engine, err := redis.Open(t.Context(), redis.Options{URL: s.URL(), Partitions: 4})
+		require.NoError(t, err)
+		roll, err := rollcall.New(engine, rollcall.Options{Secret: []byte("the secret of a test of a Redis that is full")})
+		require.NoError(t, err)
+		return engine, roll
+	}
+	set := func(most string) {
+		t.Helper()
+		_, err := s.Do("CONFIG", "SET", "maxmemory", most)
+		require.NoError(t, err)
+	}
+	ctx := t.Context()
+	engine, roll := open()
+	in, err := roll.Login(ctx, rollcall.Login{User: "alice"})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(roll.Close(), engine.Close()))
+
+	set("1")
+	engine, roll = open()
+	require.ErrorIs(t, roll.Ready(ctx), rollcall.ErrStorageFull)
+	_, err = roll.Verify(ctx, rollcall.SessionRef{Token: in.Token})
+	require.NoError(t, err, "who is logged in gets in")
+	_, err = roll.Login(ctx, rollcall.Login{User: "bob"})
+	require.ErrorIs(t, err, rollcall.ErrStorageFull)
+
+	set("0")
+	require.Eventually(t, func() bool { return roll.Ready(ctx) == nil }, time.Minute, 10*time.Millisecond, "writes go on when there is room")
+	_, err = roll.Login(ctx, rollcall.Login{User: "bob"})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(roll.Close(), engine.Close()))
 }
