@@ -35,18 +35,29 @@ var kept struct {
 // Reserve returns a port of the loopback address that is free, and whose port for the
 // bus of a Cluster is. Nobody else gets it as long as this process lives.
 func Reserve() (port int, err error) {
+	return reserve(func() int { return first + rand.IntN(choices) })
+}
+
+// reserve reserves the first port that choose gives and that can be had.
+func reserve(choose func() int) (int, error) {
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
 	if kept.locks == nil {
 		kept.locks = make(map[int]net.Listener)
 	}
 	for range 1000 {
-		port := first + rand.IntN(choices)
-		if _, ours := kept.locks[port]; ours || !free(port) || !free(port+BusOffset) {
+		port := choose()
+		if _, ours := kept.locks[port]; ours {
 			continue
 		}
+		// A look at a port takes it for a moment, in which a server of the process that has
+		// the port could not start. So it is kept first.
 		lock, err := keep(port)
 		if err != nil { // another process has it
+			continue
+		}
+		if !free(port) || !free(port+BusOffset) {
+			giveBack(lock)
 			continue
 		}
 		kept.locks[port] = lock
@@ -72,4 +83,11 @@ func keep(port int) (net.Listener, error) {
 		return nil, nil
 	}
 	return net.Listen("unix", fmt.Sprintf("@rollcall-test-port-%d", port)) //nolint:noctx // lasts as long as the process
+}
+
+// giveBack gives back what keep took.
+func giveBack(lock net.Listener) {
+	if lock != nil {
+		_ = lock.Close() // it has accepted nothing
+	}
 }
