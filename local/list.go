@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -112,46 +113,117 @@ func (l *listing) byLogin() (rollcall.Page[rollcall.Session], error) {
 }
 
 // cutAfter cuts every partition so that the first k logins of all partitions lie before
-// the cuts. It bisects for the instant of the k-th login, counting the logins before it
-// in all partitions, and then divides the logins of that instant by id.
+// the cuts.
 func (l *listing) cutAfter(k int) []int {
-	// The range of instants to search.
-	from, to := int64(0), int64(0) // the cut lies at a login in [from, to)
-	first := true
-	for i := range l.parts {
-		if m := &l.parts[i]; m.n > 0 {
-			lo, hi := m.login(0), m.login(m.n-1)+1
-			if first || lo < from {
-				from = lo
-			}
-			if first || hi > to {
-				to = hi
-			}
-			first = false
-		}
-	}
-
-	// No more than k logins lie before from. More than k lie before to, or to is behind the
-	// last login.
-	for to-from > 1 {
-		mid := from + (to-from)/2
-		if l.before(mid) <= k {
-			from = mid
-		} else {
-			to = mid
-		}
-	}
-
-	// Cut before that instant; of its own logins the rest of the k go before the cuts.
 	cuts := make([]int, len(l.parts))
+	switch k {
+	case 0:
+		return cuts
+	case l.total:
+		for i := range l.parts {
+			cuts[i] = l.parts[i].n
+		}
+		return cuts
+	}
+
+	// Cut before the instant of the k-th; of its own logins the rest of the k go before the
+	// cuts.
+	at := l.instantOf(k)
 	for i := range l.parts {
-		cuts[i] = l.parts[i].before(from)
+		cuts[i] = l.parts[i].before(at)
 		k -= cuts[i]
 	}
 	if k > 0 {
-		l.divide(from, k, cuts)
+		l.divide(at, k, cuts)
 	}
 	return cuts
+}
+
+// instantOf returns the instant of the k-th login, from 0. It narrows a range of instants
+// until few enough logins are in it to look at each.
+func (l *listing) instantOf(k int) int64 {
+	r := l.wholeRange()
+	for step := 0; r.to-r.from > 1 && r.beforeTo-r.before > lookedAt; step++ {
+		l.narrow(&r, k, step)
+	}
+	if r.to-r.from == 1 {
+		return r.from
+	}
+
+	// The few that are left.
+	var logins []int64
+	for i := range l.parts {
+		m := &l.parts[i]
+		for j, end := m.before(r.from), m.before(r.to); j < end; j++ {
+			logins = append(logins, m.login(j))
+		}
+	}
+	slices.Sort(logins)
+	return logins[k-r.before]
+}
+
+// lookedAt is how many logins are looked at one by one, at most.
+const lookedAt = 512
+
+// instantRange is a range of instants, [from, to), with the numbers of logins before both.
+type instantRange struct {
+	from, to         int64
+	before, beforeTo int
+}
+
+// wholeRange returns the range of all logins.
+func (l *listing) wholeRange() instantRange {
+	r := instantRange{from: math.MaxInt64, beforeTo: l.total}
+	for i := range l.parts {
+		if m := &l.parts[i]; m.n > 0 {
+			r.from, r.to = min(r.from, m.login(0)), max(r.to, m.login(m.n-1)+1)
+		}
+	}
+	return r
+}
+
+// narrow leaves the part of a range of two instants or more that has the k-th login, from 0.
+// Two of three steps guess.
+func (l *listing) narrow(r *instantRange, k, step int) {
+	var mid int64
+	if step%3 == 2 {
+		mid = l.middle(r)
+	} else {
+		mid = r.guess(k, step%3 == 1)
+	}
+	mid = min(max(mid, r.from+1), r.to-1)
+	if n := l.before(mid); n <= k {
+		r.from, r.before = mid, n
+	} else {
+		r.to, r.beforeTo = mid, n
+	}
+}
+
+// guess returns an instant shortly before the k-th login, or shortly behind it, if logins
+// come evenly: then the root of their number is about how far they are off their share of
+// the time. Of two guesses, one to each side, little is left between.
+func (r *instantRange) guess(k int, behind bool) int64 {
+	all := float64(r.beforeTo - r.before)
+	share := float64(k - r.before)
+	if behind {
+		share += math.Sqrt(all)
+	} else {
+		share -= math.Sqrt(all)
+	}
+	return r.from + int64(share/all*float64(r.to-r.from))
+}
+
+// middle returns the instant of the middle one of a range, in the partition with the most
+// in it. However logins come, a good part of them is not in the range that it leaves.
+func (l *listing) middle(r *instantRange) (at int64) {
+	most := 0
+	for i := range l.parts {
+		m := &l.parts[i]
+		if from, to := m.before(r.from), m.before(r.to); to-from > most {
+			most, at = to-from, m.login(from+(to-from)/2)
+		}
+	}
+	return at
 }
 
 // before counts the matches of all partitions that logged in before an instant.

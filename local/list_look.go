@@ -53,13 +53,15 @@ func foldedHead(name string) nameKey {
 	return nameKey(binary.BigEndian.Uint32(head[:]))
 }
 
-// attrsSign is a superimposed code of a session's attributes: each sets two bits of 64. A
-// session that has an attribute has both its bits.
+// attrsSign is a superimposed code of a session's attributes: each sets four bits of 64, or
+// fewer if some fall together. A session that has an attribute has all its bits. Of sessions
+// with six attributes one in a hundred has the bits of another one; with two bits each it
+// would be one in thirty.
 type attrsSign uint64
 
 func attrSign(key, value string) attrsSign {
 	h := bits.RotateLeft64(rollcall.HashText(key), 32) ^ rollcall.HashText(value)
-	return 1<<(h&63) | 1<<(h>>6&63)
+	return 1<<(h&63) | 1<<(h>>6&63) | 1<<(h>>12&63) | 1<<(h>>18&63)
 }
 
 func attrsSignOf(attrs map[string]string) (sign attrsSign) {
