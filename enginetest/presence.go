@@ -313,8 +313,8 @@ func seenNeverBack(h *harness) {
 // odd returns ids that a careless engine takes for one another, or for syntax.
 func odd() []string {
 	return []string{
-		"7", "007", "07", "0", "00", "+7", "-7", "7 ", " 7", "7.0", "٧", "９",
-		"9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "99999999999999999999999",
+		"7", "007", "07", "0", "00", "0000000000000000007", "00000000000000000007", "+7", "-7", "7 ", " 7", "7.0", "٧", "９",
+		"072057594037927935", "072057594037927936", "9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "99999999999999999999999",
 		"a", "A", "á", "a\u0301", "a:b{c}*", "{a}", "*", "?", "[a-z]", "a b", "rc:1:seen", "null", "user", "/../x", "%00", "\\0",
 		"🙂", "👩‍👩‍👧", "用户", strings.Repeat("x", rollcall.MaxUserLen), strings.Repeat("x", rollcall.MaxUserLen-1) + "y",
 		strings.Repeat("1", rollcall.MaxUserLen), strings.Repeat("é", rollcall.MaxUserLen/2), "\u00a0", "\ufeff", "￿",

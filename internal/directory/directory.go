@@ -5,7 +5,6 @@ package directory
 import (
 	"errors"
 	"math"
-	"strconv"
 	"unsafe"
 
 	"github.com/rollcall/rollcall/internal/arena"
@@ -32,8 +31,9 @@ var (
 // dense from 0; a removed id's number goes to a later id.
 //
 // An id that is the canonical decimal of a number below 1<<63 is kept as that
-// number, at about 13.5 bytes; any other costs its text, its length and the
-// rounding of the arena on top.
+// number, at about 13.5 bytes, and so is one of up to 19 digits that has zeros before
+// a number below 1<<56; any other costs its text, its length and the rounding of the
+// arena on top.
 //
 // Every call that takes an id takes its hash too, which the caller usually has
 // at hand. Hashes should be uniform in their upper 48 bits; the lowest 16 are
@@ -48,6 +48,8 @@ type Directory struct {
 	texts arena.Arena
 	limit uint32 // one past the highest number ever used
 	free  uint32 // first free number, chained by key; noFree if there is none
+
+	digits []byte // working memory of hash
 
 	hashText   func(string) uint64
 	hashNumber func(uint64) uint64
@@ -118,10 +120,12 @@ func (d *Directory) ID(n uint32) string {
 	if !d.Has(n) {
 		return ""
 	}
-	if k := d.keys.Get(n); !k.isText() {
-		return strconv.FormatUint(uint64(k), 10)
+	k := d.keys.Get(n)
+	if k.isText() {
+		return string(d.text(n))
 	}
-	return string(d.text(n))
+	var room [maxDigits]byte
+	return string(k.appendNumber(room[:0]))
 }
 
 // AppendID appends the id with number n to dst, nothing if there is none.
@@ -130,7 +134,7 @@ func (d *Directory) AppendID(dst []byte, n uint32) []byte {
 		return dst
 	}
 	if k := d.keys.Get(n); !k.isText() {
-		return strconv.AppendUint(dst, uint64(k), 10)
+		return k.appendNumber(dst)
 	}
 	return append(dst, d.text(n)...)
 }
@@ -163,13 +167,19 @@ func (d *Directory) put(n uint32, hash uint64, k key, id string) {
 	d.table.add(hash, n)
 }
 
-// hash returns the hash of the id with number n.
+// hash returns the hash of the id with number n. It is for those who may change the
+// directory.
 func (d *Directory) hash(n uint32) uint64 {
-	k := d.keys.Get(n)
-	if !k.isText() {
+	var text []byte
+	switch k := d.keys.Get(n); {
+	case k.isText():
+		text = d.text(n)
+	case k.isPadded():
+		d.digits = k.appendNumber(d.digits[:0])
+		text = d.digits
+	default:
 		return d.hashNumber(uint64(k))
 	}
-	text := d.text(n)
 	// The bytes do not change while hashText runs, and a copy for each move of
 	// an entry would be garbage.
 	return d.hashText(unsafe.String(unsafe.SliceData(text), len(text)))

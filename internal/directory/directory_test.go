@@ -197,6 +197,20 @@ func TestChurnKeepsMemoryAndNumbers(t *testing.T) {
 	require.Less(t, d.Bytes(), before*105/100)
 }
 
+func TestPaddedNumbersTakeNoMoreThanNumbers(t *testing.T) {
+	h := newHasher()
+	numbers, padded := directory.New(h.text, h.number), directory.New(h.text, h.number)
+	for i := range 50_000 {
+		for d, id := range map[*directory.Directory]string{numbers: strconv.Itoa(i), padded: fmt.Sprintf("%012d", i)} {
+			n, _, err := d.Insert(h.of(id), id)
+			require.NoError(t, err)
+			require.Equal(t, id, d.ID(n))
+			require.Equal(t, id, string(d.AppendID(nil, n)))
+		}
+	}
+	require.Equal(t, numbers.Bytes(), padded.Bytes())
+}
+
 // fleet is many directories chosen by the low bits of the hash.
 func fleet(tb testing.TB, count, ids int, name func(int) string) (hasher, []*directory.Directory) {
 	tb.Helper()

@@ -1,17 +1,26 @@
 package directory
 
-import "github.com/rollcall/rollcall/internal/arena"
+import (
+	"strconv"
+
+	"github.com/rollcall/rollcall/internal/arena"
+)
 
 // key is what the directory holds by number:
 //
-//	0vvv…  the number id v
-//	10ff…  a text id: 30 bits of its hash, then its arena handle
-//	11……  a free number: the next free one in the low 24 bits
+//	0vvv…   the number id v
+//	10ff…   a text id: 30 bits of its hash, then its arena handle
+//	110lv…  the padded number id v, of l digits: 5 bits and 56
+//	111……  a free number: the next free one in the low 24 bits
 type key uint64
 
 const (
 	textBit    key = 1 << 63
-	freeBits   key = 3 << 62
+	paddedBits key = 6 << 61
+	freeBits   key = 7 << 61
+	lenShift       = 56
+	lenMask        = 1<<5 - 1
+	maxPadded      = 1<<lenShift - 1
 	handleBits     = 32
 	hashMask       = 1<<30 - 1
 
@@ -21,10 +30,20 @@ const (
 
 // keyOf returns the key of id, without a handle if it is a text.
 func keyOf(hash uint64, id string) key {
-	if v, ok := ParseNumber(id); ok {
-		return key(v)
+	if k, ok := numberKey(id); ok {
+		return k
 	}
 	return textKey(hash)
+}
+
+// numberKey returns the key of an id that is a number, padded or not.
+func numberKey(id string) (key, bool) {
+	if len(id) > 1 && id[0] == '0' {
+		v, ok := parseDigits(id)
+		return paddedBits | key(len(id))<<lenShift | key(v), ok && v <= maxPadded
+	}
+	v, ok := ParseNumber(id)
+	return key(v), ok
 }
 
 // textKey returns the key of a text id, without a handle.
@@ -38,7 +57,23 @@ func freeKey(next uint32) key { return freeBits | key(next) }
 
 func (k key) isText() bool { return k>>62 == 2 }
 
-func (k key) isFree() bool { return k>>62 == 3 }
+func (k key) isPadded() bool { return k>>61 == paddedBits>>61 }
+
+func (k key) isFree() bool { return k>>61 == freeBits>>61 }
+
+// appendNumber appends the id of the key, which is a number's.
+func (k key) appendNumber(dst []byte) []byte {
+	if !k.isPadded() {
+		return strconv.AppendUint(dst, uint64(k), 10)
+	}
+	var room [maxDigits]byte
+	digits := room[:k>>lenShift&lenMask]
+	for i, v := len(digits)-1, k&maxPadded; i >= 0; i-- {
+		digits[i] = byte('0' + v%10)
+		v /= 10
+	}
+	return append(dst, digits...)
+}
 
 func (k key) next() uint32 { return uint32(k & noFree) }
 

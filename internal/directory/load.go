@@ -27,11 +27,10 @@ func (l *Loader) Put(n uint32, id []byte) error {
 		return fmt.Errorf("number %d: %w", n, ErrTaken)
 	}
 
-	// A number is stored as it is. The hash of a text is part of its key. The bytes do not change
+	// A number is its key. The hash of a text is part of its key. The bytes do not change
 	// while these two look at them, and a copy of each id would be garbage.
 	text := unsafe.String(unsafe.SliceData(id), len(id))
-	k, isNumber := ParseNumber(text)
-	stored := key(k)
+	stored, isNumber := numberKey(text)
 	if !isNumber {
 		stored = textKey(d.hashText(text)).withHandle(d.texts.Put(id))
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,11 +26,15 @@ type model struct {
 func ids() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		n := rapid.IntRange(0, 400).Draw(t, "n")
-		switch n % 3 {
+		switch n % 5 {
 		case 0:
 			return strconv.Itoa(n)
 		case 1:
 			return fmt.Sprintf("%04d", n)
+		case 2:
+			return strings.Repeat("0", n/20+1) + strconv.Itoa(n) // up to more than 19 digits
+		case 3:
+			return fmt.Sprintf("0%d", uint64(1)<<56-200+uint64(n)) // on both sides of a key's room
 		}
 		return fmt.Sprintf("user %d", n)
 	})

@@ -5,17 +5,27 @@ import "math"
 const (
 	zeros  = 0x3030303030303030 // eight times '0'
 	digits = 8                  // parsed at once
+
+	// maxDigits is how many digits a number id has at most.
+	maxDigits = 19
 )
 
 // ParseNumber returns the number that id is the canonical decimal of: digits
 // only, no leading zero except in "0", below 1<<63. ok is false for any other
 // id. So "7" is a number, "007", "+7" and "" are not.
 func ParseNumber(id string) (v uint64, ok bool) {
-	n := len(id)
-	if n == 0 || n > 19 || id[0] == '0' && n > 1 {
+	if len(id) > 1 && id[0] == '0' {
 		return 0, false
 	}
+	return parseDigits(id)
+}
+
+// parseDigits is ParseNumber of digits that may have zeros before them.
+func parseDigits(id string) (v uint64, ok bool) {
+	n := len(id)
 	switch {
+	case n == 0 || n > maxDigits:
+		return 0, false
 	case n < digits:
 		return parseShort(id)
 	case n == digits:
