@@ -203,6 +203,18 @@ func (h *harness) advance(d time.Duration) { h.clock.Advance(d) }
 
 func (h *harness) tick() { h.NoError(h.roll.Tick(h.ctx)) }
 
+// ticksUntil ticks until a condition holds, at one instant: what takes longer than a tick
+// may is left to the next ones.
+func (h *harness) ticksUntil(what string, holds func() bool) {
+	for range 1000 {
+		h.tick()
+		if holds() {
+			return
+		}
+	}
+	h.Fail("many ticks did not do it", what)
+}
+
 // live moves the clock by d as a server lives it: with a tick every second.
 func (h *harness) live(d time.Duration) {
 	for end := h.clock.Now().Add(d); h.clock.Now().Before(end); {

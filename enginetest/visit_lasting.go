@@ -167,7 +167,7 @@ func visitForgetRoom(h *harness) {
 	h.visit("one more", "a")
 	h.visitedNow(0, "one more")
 	h.advance(2 * time.Hour)
-	h.tick()
+	h.ticksUntil("all names are forgotten", func() bool { return len(h.visitNames()) == 0 })
 	h.visit("one more", "a")
 	h.Equal([]string{"one more"}, h.visitNames())
 }

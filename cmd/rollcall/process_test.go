@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall/rollcall/local"
 )
 
 // patience is how long a test waits for what is going to happen, also on a machine
@@ -168,7 +170,8 @@ func TestAServerEndsWithItsTerminal(t *testing.T) {
 	}
 	s := &serving{t: t, log: &syncBuffer{}}
 	window := exec.CommandContext(t.Context(), "script", "-qec", "exec rollcall serve --listen 127.0.0.1:0", "/dev/null")
-	window.Env = append(os.Environ(), "SHELL=/bin/sh", "ROLLCALL_DATA_DIR="+filepath.Join(t.TempDir(), "data"))
+	data := filepath.Join(t.TempDir(), "data")
+	window.Env = append(os.Environ(), "SHELL=/bin/sh", "ROLLCALL_DATA_DIR="+data)
 	window.Stdout = s.log
 	require.NoError(t, window.Start())
 	address := regexp.MustCompile(`serves on (http://[0-9.:]+)`)
@@ -188,4 +191,8 @@ func TestAServerEndsWithItsTerminal(t *testing.T) {
 		}
 		return err != nil
 	}, patience, 5*time.Millisecond, "the server goes on without its terminal")
+	require.Eventually(t, func() bool {
+		eng, err := local.Open(filepath.Join(data, storeDir), local.Options{})
+		return err == nil && eng.Close() == nil
+	}, patience, 20*time.Millisecond, "the server lets go of its data")
 }

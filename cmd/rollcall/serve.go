@@ -60,6 +60,7 @@ type server struct {
 	http    *http.Server
 	cert    *keyPair // nil for plain HTTP
 	hangup  <-chan os.Signal
+	letGo   func() // leaves signals to the system, which ends the process on one
 	extras  extras
 }
 
@@ -90,7 +91,7 @@ func (c *serveCmd) run(a *app, more extras) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
-	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup, extras: more}
+	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup, letGo: stop, extras: more}
 	for _, note := range conf.doubts(a.environ) {
 		s.log.Warn(note)
 	}
@@ -303,6 +304,7 @@ func (s *server) logConfiguration(connections int) {
 
 // drain lets the requests under way finish.
 func (s *server) drain(failed <-chan error) error {
+	s.letGo() // whoever reads that it is stopping can end it at once
 	s.log.Info("stopping: no new requests", "drain", drainTime)
 	s.api.SetReady(false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.app.ctx), drainTime)
