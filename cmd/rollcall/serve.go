@@ -45,23 +45,24 @@ const drainTime = 10 * time.Second
 
 // server is all that runs while rollcall serves.
 type server struct {
-	app     *app
-	cmd     *serveCmd
-	config  *config
-	log     *slog.Logger
-	engine  rollcall.Engine
-	roll    *rollcall.Roll
-	api     *httpapi.Server
-	archive *archiveService   // nil without an archive
-	udp     *udpbeat.Listener // nil if no UDP beats are taken
-	resp    *respapi.Listener // nil if no RESP is served
-	hooks   *webhook.Deliverer
-	remote  *telemetry // nil if nothing is sent to a collector
-	http    *http.Server
-	cert    *keyPair // nil for plain HTTP
-	hangup  <-chan os.Signal
-	letGo   func() // leaves signals to the system, which ends the process on one
-	extras  extras
+	app        *app
+	cmd        *serveCmd
+	config     *config
+	log        *slog.Logger
+	engine     rollcall.Engine
+	roll       *rollcall.Roll
+	api        *httpapi.Server
+	archive    *archiveService   // nil without an archive
+	udp        *udpbeat.Listener // nil if no UDP beats are taken
+	resp       *respapi.Listener // nil if no RESP is served
+	hooks      *webhook.Deliverer
+	remote     *telemetry // nil if nothing is sent to a collector
+	http       *http.Server
+	cert       *keyPair // nil for plain HTTP
+	hangup     <-chan os.Signal
+	onTerminal bool   // when it began
+	letGo      func() // leaves signals to the system, which ends the process on one
+	extras     extras
 }
 
 // extras are what a verb adds to the server that it runs. The zero value adds nothing.
@@ -91,7 +92,7 @@ func (c *serveCmd) run(a *app, more extras) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
-	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup, letGo: stop, extras: more}
+	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup, onTerminal: isTerminal(a.stdout), letGo: stop, extras: more}
 	for _, note := range conf.doubts(a.environ) {
 		s.log.Warn(note)
 	}
@@ -235,13 +236,12 @@ func (s *server) serve(listener net.Listener) error {
 	defer s.beside(base, made)()
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(listener) }()
-	onTerminal := isTerminal(s.app.stdout)
 	for {
 		select {
 		case err := <-failed:
 			return err
 		case <-s.hangup:
-			if onTerminal && !isTerminal(s.app.stdout) { // its window was closed
+			if s.onTerminal && !isTerminal(s.app.stdout) { // its window was closed
 				return s.drain(failed)
 			}
 			s.reload()
