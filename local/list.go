@@ -163,7 +163,7 @@ func (l *listing) instantOf(k int) int64 {
 }
 
 // lookedAt is how many logins are looked at one by one, at most.
-const lookedAt = 512
+const lookedAt = 256
 
 // instantRange is a range of instants, [from, to), with the numbers of logins before both.
 type instantRange struct {

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"encoding/binary"
+
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
@@ -262,20 +264,51 @@ func (c *scan) keepWithAttrs(b *scanBlock) {
 
 // in reports whether packed texts have all attributes.
 func (w *wantedAttrs) in(s *sessions, cell []byte) bool {
-	r := reader{b: cell}
+	texts := packedTexts(cell)
 	for range textsBeforeAttrs {
-		readPacked(&r)
+		texts.next()
 	}
-	found := 0
-	for keys := s.readKeys(&r); len(keys.b) > 0; {
-		key, value := intern.ID(keys.uint()), readPacked(&r)
+	together := texts.next()
+	keys := packedTexts(together.inline)
+	if together.inline == nil {
+		keys = s.values.View(together.shared)
+	}
+	for missing := len(w.all); len(keys) > 0; {
+		key, value := intern.ID(keys.uint()), texts.next()
 		for i := range w.all {
 			if a := &w.all[i]; key == a.key && value.is(a) {
-				found++
+				if missing--; missing == 0 {
+					return true
+				}
 			}
 		}
 	}
-	return found == len(w.all)
+	return false
+}
+
+// packedTexts are texts of a session's cell that are still to be read. They are in memory,
+// where nothing damages them, so that reading checks nothing.
+type packedTexts []byte
+
+func (t *packedTexts) uint() uint64 {
+	b := *t
+	if b[0] < 1<<7 {
+		*t = b[1:]
+		return uint64(b[0])
+	}
+	v, n := binary.Uvarint(b)
+	*t = b[n:]
+	return v
+}
+
+func (t *packedTexts) next() packed {
+	head := t.uint()
+	if head&1 == 1 {
+		return packed{shared: intern.ID(head >> 1)}
+	}
+	inline := (*t)[:head>>1]
+	*t = (*t)[head>>1:]
+	return packed{inline: inline}
 }
 
 // packed is a text as it stands in a session's cell: shared, or inline.

@@ -72,6 +72,23 @@ func BenchmarkAFilterWithoutAnIndex(b *testing.B) {
 	require.NoError(b, e.Close())
 }
 
+// BenchmarkAnyPageByNumber takes pages of 20 of 1,000,000 sessions, here and there.
+func BenchmarkAnyPageByNumber(b *testing.B) {
+	const n = 1_000_000
+	e, err := Open("", Options{InMemory: true})
+	require.NoError(b, err)
+	clock := rollcall.NewManualClock(startOfTests())
+	roll, err := rollcall.New(e, rollcall.Options{Clock: clock})
+	require.NoError(b, err)
+	importSessions(b, roll, clock.Now(), n)
+	for i := 0; b.Loop(); i++ {
+		_, err := roll.Sessions(b.Context(), rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 20, Number: 1 + i*7919%(n/20)}})
+		require.NoError(b, err)
+	}
+	require.NoError(b, roll.Close())
+	require.NoError(b, e.Close())
+}
+
 // importSessions gives n users a session each.
 func importSessions(b *testing.B, roll *rollcall.Roll, at time.Time, n int) {
 	some := make([]rollcall.UserSnapshot, 0, rollcall.MaxSnapshots)
