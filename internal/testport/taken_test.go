@@ -36,7 +36,7 @@ func TestAPortThatAnotherProcessHasIsNotTouched(t *testing.T) {
 		}
 	}()
 	for range 500 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)) //nolint:noctx // closed at once
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
 	}
