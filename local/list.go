@@ -139,11 +139,11 @@ func (l *listing) cutAfter(k int) []int {
 	return cuts
 }
 
-// instantOf returns the instant of the k-th login, from 0. It narrows a range of instants
-// until few enough logins are in it to look at each.
+// instantOf returns the instant of the k-th login, counted from 0. It narrows a range of
+// instants until so few logins are in it that it can look at each.
 func (l *listing) instantOf(k int) int64 {
 	r := l.wholeRange()
-	for step := 0; r.to-r.from > 1 && r.beforeTo-r.before > lookedAt; step++ {
+	for step := 0; r.to-r.from > 1 && r.beforeTo-r.before > fewLogins; step++ {
 		l.narrow(&r, k, step)
 	}
 	if r.to-r.from == 1 {
@@ -162,10 +162,11 @@ func (l *listing) instantOf(k int) int64 {
 	return logins[k-r.before]
 }
 
-// lookedAt is how many logins are looked at one by one, at most.
-const lookedAt = 256
+// fewLogins are looked at one by one, and more are not.
+const fewLogins = 256
 
-// instantRange is a range of instants, [from, to), with the numbers of logins before both.
+// instantRange is a range of instants, [from, to). before is the number of logins before from,
+// beforeTo of those before to.
 type instantRange struct {
 	from, to         int64
 	before, beforeTo int
@@ -182,8 +183,8 @@ func (l *listing) wholeRange() instantRange {
 	return r
 }
 
-// narrow leaves the part of a range of two instants or more that has the k-th login, from 0.
-// Two of three steps guess.
+// narrow cuts a range of two instants or more, and leaves the part with the k-th login. Of
+// three steps, two cut where they guess it to be, and one at the middle login.
 func (l *listing) narrow(r *instantRange, k, step int) {
 	var mid int64
 	if step%3 == 2 {
@@ -200,8 +201,9 @@ func (l *listing) narrow(r *instantRange, k, step int) {
 }
 
 // guess returns an instant shortly before the k-th login, or shortly behind it, if logins
-// come evenly: then the root of their number is about how far they are off their share of
-// the time. Of two guesses, one to each side, little is left between.
+// come evenly. Of n logins that come evenly at random, the number before an instant is off
+// the share of the time by less than the root of n, nearly always. So between two guesses,
+// one to each side, little is left.
 func (r *instantRange) guess(k int, behind bool) int64 {
 	all := float64(r.beforeTo - r.before)
 	share := float64(k - r.before)
@@ -213,8 +215,8 @@ func (r *instantRange) guess(k int, behind bool) int64 {
 	return r.from + int64(share/all*float64(r.to-r.from))
 }
 
-// middle returns the instant of the middle one of a range, in the partition with the most
-// in it. However logins come, a good part of them is not in the range that it leaves.
+// middle returns the instant of the middle login of a range, in the partition that has the
+// most there. However logins come, a cut at it leaves a good part of them out.
 func (l *listing) middle(r *instantRange) (at int64) {
 	most := 0
 	for i := range l.parts {

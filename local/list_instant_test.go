@@ -45,7 +45,7 @@ func TestTheInstantOfAPageIsFoundInFewSteps(t *testing.T) {
 				k := rng.IntN(n)
 				require.Equal(t, logins[k], l.instantOf(k), "k = %d", k)
 				r, steps := l.wholeRange(), 0
-				for ; r.to-r.from > 1 && r.beforeTo-r.before > lookedAt; steps++ {
+				for ; r.to-r.from > 1 && r.beforeTo-r.before > fewLogins; steps++ {
 					l.narrow(&r, k, steps)
 				}
 				most = max(most, steps)

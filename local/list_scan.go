@@ -1,8 +1,6 @@
 package local
 
 import (
-	"encoding/binary"
-
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/rollcall/rollcall"
@@ -216,8 +214,8 @@ func (c *scan) named(slot uint32, key nameKey) bool {
 	if (key^c.name.head)&c.name.mask != 0 {
 		return false
 	}
-	r := reader{b: c.s.texts.Get(c.s.text.Get(slot))} // the name is its first text
-	return casefold.HasPrefix(readPacked(&r).inline, c.name.folded)
+	texts := packedTexts(c.s.texts.Get(c.s.text.Get(slot))) // the name is the first
+	return casefold.HasPrefix(texts.next().inline, c.name.folded)
 }
 
 // verdict decides about a shared name, once.
@@ -268,11 +266,7 @@ func (w *wantedAttrs) in(s *sessions, cell []byte) bool {
 	for range textsBeforeAttrs {
 		texts.next()
 	}
-	together := texts.next()
-	keys := packedTexts(together.inline)
-	if together.inline == nil {
-		keys = s.values.View(together.shared)
-	}
+	keys := s.keysOf(texts.next())
 	for missing := len(w.all); len(keys) > 0; {
 		key, value := intern.ID(keys.uint()), texts.next()
 		for i := range w.all {
@@ -284,45 +278,6 @@ func (w *wantedAttrs) in(s *sessions, cell []byte) bool {
 		}
 	}
 	return false
-}
-
-// packedTexts are texts of a session's cell that are still to be read. They are in memory,
-// where nothing damages them, so that reading checks nothing.
-type packedTexts []byte
-
-func (t *packedTexts) uint() uint64 {
-	b := *t
-	if b[0] < 1<<7 {
-		*t = b[1:]
-		return uint64(b[0])
-	}
-	v, n := binary.Uvarint(b)
-	*t = b[n:]
-	return v
-}
-
-func (t *packedTexts) next() packed {
-	head := t.uint()
-	if head&1 == 1 {
-		return packed{shared: intern.ID(head >> 1)}
-	}
-	inline := (*t)[:head>>1]
-	*t = (*t)[head>>1:]
-	return packed{inline: inline}
-}
-
-// packed is a text as it stands in a session's cell: shared, or inline.
-type packed struct {
-	shared intern.ID
-	inline []byte
-}
-
-func readPacked(r *reader) packed {
-	head := r.uint()
-	if head&1 == 1 {
-		return packed{shared: intern.ID(head >> 1)}
-	}
-	return packed{inline: r.raw(int(head >> 1))}
 }
 
 func (p packed) is(w *wantedAttr) bool {

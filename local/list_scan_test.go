@@ -192,3 +192,19 @@ func sortedIDs(sessions []rollcall.Session) []rollcall.SessionID {
 	slices.SortFunc(out, func(a, b rollcall.SessionID) int { return bytes.Compare(a[:], b[:]) })
 	return out
 }
+
+// TestFewSessionsHaveTheSignOfAnAttributeThatTheyHaveNot: a scan reads the texts of each.
+func TestFewSessionsHaveTheSignOfAnAttributeThatTheyHaveNot(t *testing.T) {
+	const sessions = 20_000
+	wanted, inVain := attrSign("trace", "wanted"), 0
+	for i := range sessions {
+		sign := attrsSignOf(map[string]string{
+			"city": fmt.Sprint("city ", i%1000), "plan": fmt.Sprint("plan ", i%10), "ref": fmt.Sprint("ref ", i*7%1000),
+			"ver": fmt.Sprint("2.", i%100), "req": fmt.Sprintf("%08x", i), "trace": fmt.Sprintf("%08x", ^i),
+		})
+		if sign&wanted == wanted {
+			inVain++
+		}
+	}
+	require.Less(t, inVain, sessions*15/1000, "of %d sessions", sessions)
+}

@@ -44,12 +44,7 @@ func BenchmarkListAtTheInstantAllAreDue(b *testing.B) {
 // and in that of a few positions.
 func BenchmarkAFilterWithoutAnIndex(b *testing.B) {
 	const n = 500_000
-	e, err := Open("", Options{InMemory: true})
-	require.NoError(b, err)
-	clock := rollcall.NewManualClock(startOfTests())
-	roll, err := rollcall.New(e, rollcall.Options{Clock: clock})
-	require.NoError(b, err)
-	importSessions(b, roll, clock.Now(), n)
+	roll := withSessions(b, n)
 	for name, f := range map[string]rollcall.SessionFilter{
 		"name":                {Name: "name 7"},
 		"name, shared by few": {Name: "name 777"},
@@ -68,25 +63,31 @@ func BenchmarkAFilterWithoutAnIndex(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/session")
 		})
 	}
-	require.NoError(b, roll.Close())
-	require.NoError(b, e.Close())
 }
 
 // BenchmarkAnyPageByNumber takes pages of 20 of 1,000,000 sessions, here and there.
 func BenchmarkAnyPageByNumber(b *testing.B) {
 	const n = 1_000_000
+	roll := withSessions(b, n)
+	for i := 0; b.Loop(); i++ {
+		_, err := roll.Sessions(b.Context(), rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 20, Number: 1 + i*7919%(n/20)}})
+		require.NoError(b, err)
+	}
+}
+
+// withSessions returns a Roll in memory with n sessions, which lasts as long as the benchmark.
+func withSessions(b *testing.B, n int) *rollcall.Roll {
 	e, err := Open("", Options{InMemory: true})
 	require.NoError(b, err)
 	clock := rollcall.NewManualClock(startOfTests())
 	roll, err := rollcall.New(e, rollcall.Options{Clock: clock})
 	require.NoError(b, err)
+	b.Cleanup(func() {
+		require.NoError(b, roll.Close())
+		require.NoError(b, e.Close())
+	})
 	importSessions(b, roll, clock.Now(), n)
-	for i := 0; b.Loop(); i++ {
-		_, err := roll.Sessions(b.Context(), rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 20, Number: 1 + i*7919%(n/20)}})
-		require.NoError(b, err)
-	}
-	require.NoError(b, roll.Close())
-	require.NoError(b, e.Close())
+	return roll
 }
 
 // importSessions gives n users a session each.

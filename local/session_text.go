@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/rollcall/rollcall"
@@ -101,33 +102,66 @@ func (s *sessions) readText(slot uint32, session *rollcall.Session) {
 	if h == 0 {
 		return
 	}
-	r := reader{b: s.texts.Get(h)}
-	session.Name, session.UserAgent, session.DeviceID = s.unpackText(&r), s.unpackText(&r), s.unpackText(&r)
-	keys := s.readKeys(&r)
-	if len(keys.b) > 0 {
+	texts := packedTexts(s.texts.Get(h))
+	session.Name, session.UserAgent, session.DeviceID = s.textOf(texts.next()), s.textOf(texts.next()), s.textOf(texts.next())
+	keys := s.keysOf(texts.next())
+	if len(keys) > 0 {
 		session.Attrs = make(map[string]string)
 	}
-	for len(keys.b) > 0 {
+	for len(keys) > 0 {
 		k := s.values.String(intern.ID(keys.uint()))
-		session.Attrs[k] = s.unpackText(&r)
+		session.Attrs[k] = s.textOf(texts.next())
 	}
 }
 
-// readKeys unpacks the ids of the keys of attributes.
-func (s *sessions) readKeys(r *reader) reader {
-	keys := readPacked(r)
-	if keys.inline == nil {
-		return reader{b: s.values.View(keys.shared)}
-	}
-	return reader{b: keys.inline}
+// packedTexts are the texts of a cell that are still to be read. A cell is in memory, where
+// nothing damages it, so reading checks nothing.
+type packedTexts []byte
+
+// packed is a text as it stands in a cell: shared, or inline.
+type packed struct {
+	shared intern.ID
+	inline []byte // nil if the text is shared
 }
 
-func (s *sessions) unpackText(r *reader) string {
-	text := readPacked(r)
+// next reads a text.
+func (t *packedTexts) next() packed {
+	head := t.uint()
+	if head&1 == 1 {
+		return packed{shared: intern.ID(head >> 1)}
+	}
+	inline := (*t)[:head>>1]
+	*t = (*t)[head>>1:]
+	return packed{inline: inline}
+}
+
+// uint reads a varint. Most take one byte.
+func (t *packedTexts) uint() uint64 {
+	b := *t
+	if b[0] < 1<<7 {
+		*t = b[1:]
+		return uint64(b[0])
+	}
+	v, n := binary.Uvarint(b)
+	*t = b[n:]
+	return v
+}
+
+// textOf returns a text.
+func (s *sessions) textOf(text packed) string {
 	if text.inline == nil {
 		return s.values.String(text.shared)
 	}
 	return string(text.inline)
+}
+
+// keysOf returns the ids of the keys of attributes, as varints, from the text that they are
+// together.
+func (s *sessions) keysOf(together packed) packedTexts {
+	if together.inline == nil {
+		return s.values.View(together.shared)
+	}
+	return together.inline
 }
 
 // freeText frees the cell and releases the shared texts that it refers to.
@@ -136,19 +170,18 @@ func (s *sessions) freeText(slot uint32) {
 	if h == 0 {
 		return
 	}
-	r := reader{b: s.texts.Get(h)}
+	texts := packedTexts(s.texts.Get(h))
 	for range textsBeforeAttrs {
-		s.values.Release(readPacked(&r).shared)
+		s.values.Release(texts.next().shared)
 	}
 
 	// The text of the keys goes last, as it says which keys to release.
-	at := r
-	together := readPacked(&at).shared
-	for keys := s.readKeys(&r); len(keys.b) > 0; {
+	together := texts.next()
+	for keys := s.keysOf(together); len(keys) > 0; {
 		s.values.Release(intern.ID(keys.uint()))
-		s.values.Release(readPacked(&r).shared)
+		s.values.Release(texts.next().shared)
 	}
-	s.values.Release(together)
+	s.values.Release(together.shared)
 	s.texts.Free(h)
 	s.text.Set(slot, arena.Handle(0))
 	s.look.name.Set(slot, 0)
