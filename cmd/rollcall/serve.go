@@ -60,8 +60,8 @@ type server struct {
 	http       *http.Server
 	cert       *keyPair // nil for plain HTTP
 	hangup     <-chan os.Signal
-	onTerminal bool   // when it began
-	letGo      func() // leaves signals to the system, which ends the process on one
+	onTerminal bool   // its output was a terminal when it began
+	unhandle   func() // from here on a signal ends the process at once
 	extras     extras
 }
 
@@ -92,7 +92,7 @@ func (c *serveCmd) run(a *app, more extras) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
-	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup, onTerminal: isTerminal(a.stdout), letGo: stop, extras: more}
+	s := &server{app: a.with(rollcall.WithActor(ctx, "server")), cmd: c, config: conf, log: newLogger(a, conf), hangup: hangup, onTerminal: isTerminal(a.stdout), unhandle: stop, extras: more}
 	for _, note := range conf.doubts(a.environ) {
 		s.log.Warn(note)
 	}
@@ -304,7 +304,7 @@ func (s *server) logConfiguration(connections int) {
 
 // drain lets the requests under way finish.
 func (s *server) drain(failed <-chan error) error {
-	s.letGo() // whoever reads that it is stopping can end it at once
+	s.unhandle() // whoever reads that it is stopping can end it at once
 	s.log.Info("stopping: no new requests", "drain", drainTime)
 	s.api.SetReady(false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.app.ctx), drainTime)

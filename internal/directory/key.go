@@ -8,21 +8,21 @@ import (
 
 // key is what the directory holds by number:
 //
-//	0vvv…   the number id v
-//	10ff…   a text id: 30 bits of its hash, then its arena handle
-//	110lv…  the padded number id v, of l digits: 5 bits and 56
+//	0vvv…  the number id v
+//	10ff…  a text id: 30 bits of its hash, then its arena handle
+//	110l…  a padded number id: how many digits it has in 5 bits, its value in 56
 //	111……  a free number: the next free one in the low 24 bits
 type key uint64
 
 const (
-	textBit    key = 1 << 63
-	paddedBits key = 6 << 61
-	freeBits   key = 7 << 61
-	lenShift       = 56
-	lenMask        = 1<<5 - 1
-	maxPadded      = 1<<lenShift - 1
-	handleBits     = 32
-	hashMask       = 1<<30 - 1
+	textBit     key = 1 << 63
+	paddedBits  key = 6 << 61
+	freeBits    key = 7 << 61
+	digitsShift     = 56
+	digitsMask      = 1<<5 - 1
+	maxPadded       = 1<<digitsShift - 1
+	handleBits      = 32
+	hashMask        = 1<<30 - 1
 
 	// noFree ends the chain of free numbers. MaxNumbers keeps it out of reach.
 	noFree = 1<<24 - 1
@@ -36,11 +36,11 @@ func keyOf(hash uint64, id string) key {
 	return textKey(hash)
 }
 
-// numberKey returns the key of an id that is a number, padded or not.
+// numberKey returns the key of an id that is a number, perhaps padded with zeros before it.
 func numberKey(id string) (key, bool) {
 	if len(id) > 1 && id[0] == '0' {
 		v, ok := parseDigits(id)
-		return paddedBits | key(len(id))<<lenShift | key(v), ok && v <= maxPadded
+		return paddedBits | key(len(id))<<digitsShift | key(v), ok && v <= maxPadded
 	}
 	v, ok := ParseNumber(id)
 	return key(v), ok
@@ -61,13 +61,13 @@ func (k key) isPadded() bool { return k>>61 == paddedBits>>61 }
 
 func (k key) isFree() bool { return k>>61 == freeBits>>61 }
 
-// appendNumber appends the id of the key, which is a number's.
+// appendNumber appends the id that the key of a number stands for.
 func (k key) appendNumber(dst []byte) []byte {
 	if !k.isPadded() {
 		return strconv.AppendUint(dst, uint64(k), 10)
 	}
 	var room [maxDigits]byte
-	digits := room[:k>>lenShift&lenMask]
+	digits := room[:k>>digitsShift&digitsMask]
 	for i, v := len(digits)-1, k&maxPadded; i >= 0; i-- {
 		digits[i] = byte('0' + v%10)
 		v /= 10
