@@ -26,7 +26,7 @@ func shadow(t *testing.T, m *takeover.Importer) map[string]takeover.Shadowed {
 func shadowUntil(t *testing.T, m *takeover.Importer, will func(takeover.Shadowed) bool) map[string]takeover.Shadowed {
 	t.Helper()
 	var list []takeover.Shadowed
-	for d := 500 * time.Millisecond; d < time.Minute; d *= 2 {
+	for d := 50 * time.Millisecond; d < time.Minute; d *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), d)
 		var err error
 		list, err = m.Shadow(ctx, time.Millisecond)

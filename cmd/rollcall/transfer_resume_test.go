@@ -115,7 +115,7 @@ func killed(t *testing.T, holds func() bool, args ...string) {
 // TestAMoveThatIsKilledGoesOn moves data from the embedded engine to Redis and back. Each of the
 // four commands is killed in the middle, twice. What arrives is what there was, line by line.
 func TestAMoveThatIsKilledGoesOn(t *testing.T) {
-	users := 40_000
+	users := 20_000
 	if testbudget.Long() {
 		users = 1_000_000
 	}

@@ -1,4 +1,4 @@
-package rollcall_test
+package archive_test
 
 import (
 	"context"
