@@ -43,7 +43,7 @@ func buildBinary(t *testing.T) string {
 	require.NoError(t, err)
 	path := filepath.Join(dir, "rollcall")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", path, "../cmd/rollcall") //nolint:gosec // our own arguments
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released: the image has no C library
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")                                                         // as it is released: the image has no C library
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		require.NoError(t, errors.Join(err, os.RemoveAll(dir)), "%s", out)
