@@ -34,7 +34,7 @@ func onlineList() *handBuilt {
 		o.add("SET", "login:"+user+":"+session, `{"user":{"name":"N`+user+`"},"ip":"10.1.2.3","device":"`+session+`","subsystem":"shop"}`)
 	}
 	return &handBuilt{
-		layout: takeover.OnlineZset, users: 2000, long: million,
+		layout: takeover.OnlineZset, users: 3000, long: million,
 		names:   []string{"--records", "login:{user}", "--sets", "online:user:{user}"},
 		back:    []string{"--unit", "ms"},
 		entries: func(users int) int { return users },
@@ -73,7 +73,7 @@ func onlineList() *handBuilt {
 // last access.
 func onlinePages() *handBuilt {
 	return &handBuilt{
-		layout: takeover.OnlineZset, users: 2000, long: million,
+		layout: takeover.OnlineZset, users: 3000, long: million,
 		names:   []string{"--key", "page:login", "--records", "token:{user}"},
 		back:    []string{"--unit", "ms"},
 		entries: func(users int) int { return users },
@@ -270,7 +270,7 @@ func heartbeats() *handBuilt {
 func seenWithFriends() *handBuilt {
 	const most = 50
 	return &handBuilt{
-		layout: takeover.LastSeenZset, users: 2000, long: million,
+		layout: takeover.LastSeenZset, users: 3000, long: million,
 		names: []string{"--friends", "user:{user}:friends"}, back: []string{"--unit", "s"},
 		entries: func(users int) int { return users },
 		faults:  []string{"stale", "no_time"},
@@ -349,7 +349,7 @@ func minuteSets() *handBuilt {
 		o.add("EXPIRE", key(at), "660")
 	}
 	return &handBuilt{
-		layout: takeover.MinuteSets, users: 2000, long: million,
+		layout: takeover.MinuteSets, users: 3000, long: million,
 		entries: func(users int) int { return users / 2 }, // by the time of the comparison some minutes are over
 		faults:  []string{"no_expiry"},
 		fill: func(o *oldSystem) {
