@@ -46,8 +46,8 @@ install() (
 
 postgres() { have postgres || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; }
 
-# Of Chromium the part that draws to no screen will do. It costs half as much time, but not
-# every system has a package of it.
+# Chromium without windows is enough, and takes less of the processor. Not every system has a
+# package of it.
 browser() { have chromium-headless-shell || have chromium; }
 
 mariadb() { have mariadbd || [[ -x /usr/sbin/mariadbd ]]; }

@@ -120,7 +120,7 @@ func (c *console) close() error {
 // signIn starts the browser and opens a one-time link.
 func (c *console) signIn(ctx context.Context) error {
 	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{"chromium", "chromium-headless-shell", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
 			path = found
 			break

@@ -42,8 +42,9 @@ func buildBinary(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "rollcall-e2e-")
 	require.NoError(t, err)
 	path := filepath.Join(dir, "rollcall")
+	// As it is released: the image has no C library.
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", path, "../cmd/rollcall") //nolint:gosec // our own arguments
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")                                                         // as it is released: the image has no C library
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		require.NoError(t, errors.Join(err, os.RemoveAll(dir)), "%s", out)
