@@ -362,13 +362,15 @@ func minuteSets() *handBuilt {
 		use:    useBeats,
 		equal: func(o *oldSystem) {
 			o.between("online within ten minutes", func(slack time.Duration) int64 {
-				sets := []string{"SUNIONSTORE", "tmp:union"}
-				for i := range 10 {
-					sets = append(sets, key(time.Now().Add(-slack-time.Duration(i)*time.Minute)))
-				}
-				// The minute before the ten counts too where a server was away for a moment.
+				now := time.Now()
+				newest, oldest := now.Add(-slack), now.Add(-slack-9*time.Minute)
 				if slack > 0 {
-					sets = append(sets, key(time.Now()), key(time.Now().Add(-10*time.Minute)))
+					// All that may count: the first minute also if only its end is in the ten.
+					newest, oldest = now, now.Add(-slack-10*time.Minute)
+				}
+				sets := []string{"SUNIONSTORE", "tmp:union"}
+				for at := newest.Truncate(time.Minute); !at.Before(oldest.Truncate(time.Minute)); at = at.Add(-time.Minute) {
+					sets = append(sets, key(at))
 				}
 				n, _ := o.number(sets...)
 				return n

@@ -100,16 +100,29 @@ func reported(t *testing.T, out any, args ...string) {
 	require.NoError(t, json.Unmarshal(text, out))
 }
 
-// killed runs the real command, and kills it once something holds.
+// killed runs the real command, and kills it once something holds. The command has a lower
+// priority than the test, which else may not see in time that it holds.
 func killed(t *testing.T, holds func() bool, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "rollcall", args...) //nolint:gosec // our own command
+	cmd := exec.CommandContext(t.Context(), "nice", append([]string{"rollcall"}, args...)...) //nolint:gosec // our own command
 	said := &syncBuffer{}
 	cmd.Stderr = said
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, holds, patience, time.Millisecond, "it has come far enough to be killed")
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	look, late := time.NewTicker(time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-look.C:
+		case err := <-ended:
+			require.FailNow(t, "it ended before it could be killed", "%v\n%s", err, said)
+		case <-late:
+			require.FailNow(t, "it did not come far enough to be killed", said)
+		}
+	}
 	require.NoError(t, cmd.Process.Kill())
-	require.ErrorContains(t, cmd.Wait(), "killed", said)
+	require.ErrorContains(t, <-ended, "killed", said)
 }
 
 // TestAMoveThatIsKilledGoesOn moves data from the embedded engine to Redis and back. Each of the
