@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
 #
-# Runs every test once, and those in which goroutines meet with the race detector:
+# Runs the tests of the code, and those in which goroutines meet with the race detector:
 # ./test.sh
+#
+# Runs the tests of the whole, which are in e2e: the real program is driven by browsers
+# and by every command of the documentation, put behind proxies, killed, and tortured for
+# a minute on each engine:
+# ./test.sh -e2e
 #
 # Random and repeated work has a budget of time; of the ways in which an engine may be
 # run or set up one has the whole conformance suite, and the others have parts of it.
@@ -13,10 +18,10 @@
 # also chooses cases of the conformance suite, whatever the case of its letters:
 # ./test.sh -run Kick ./local
 #
-# Needs Go and a C compiler; what talks to Redis needs redis-server, and the
-# archive is tested with PostgreSQL and MariaDB, and the OpenAPI document with
-# programs from npm, which are fetched once. On Debian and its kin, as root, what is
-# missing is installed first.
+# Needs Go and a C compiler; what talks to Redis needs redis-server, and the archive is
+# tested with PostgreSQL and MariaDB. The tests of the whole need more, such as Chromium
+# and nginx, and programs from npm, which are fetched once. On Debian and its kin, as
+# root, what is missing is installed first.
 
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -52,31 +57,34 @@ browser() { have chromium-headless-shell || have chromium; }
 
 mariadb() { have mariadbd || [[ -x /usr/sbin/mariadbd ]]; }
 
+# prepare installs what is missing for the run, and says what cannot be had.
 prepare() {
-    local missing=()
+    local outside=0 missing=()
+    if ends_too "$@"; then outside=1; fi
     compiler || missing+=(gcc libc6-dev)
     have redis-server || missing+=(redis-server)
     postgres || missing+=(postgresql)
     mariadb || missing+=(mariadb-server)
-    have npm || missing+=(nodejs npm)
     have python3 || missing+=(python3)
-    have java || missing+=(default-jdk-headless)
-    have php || missing+=(php-cli)
-    have nginx || missing+=(nginx-light)
-    have caddy || missing+=(caddy)
     have promtool || missing+=(prometheus)
     have systemd-analyze || missing+=(systemd)
     have script || missing+=(bsdutils)
-    { have podman && have runc && have crun; } || missing+=(podman runc crun)
     have curl || missing+=(curl ca-certificates)
-    if ((${#missing[@]} == 0)) && browser; then return; fi
+    if ((outside)); then
+        have npm || missing+=(nodejs npm)
+        have java || missing+=(default-jdk-headless)
+        have php || missing+=(php-cli)
+        have nginx || missing+=(nginx-light)
+        have caddy || missing+=(caddy)
+        { have podman && have runc && have crun; } || missing+=(podman runc crun)
+    fi
 
     if ((EUID == 0)) && have apt-get; then
         if ((${#missing[@]})); then
             say "installing ${missing[*]}"
             install "${missing[@]}" || say "could not install ${missing[*]}"
         fi
-        if ! browser; then
+        if ((outside)) && ! browser; then
             say "installing Chromium"
             install chromium-headless-shell || install chromium || say "could not install Chromium"
         fi
@@ -87,17 +95,21 @@ prepare() {
     mariadb || say "no MariaDB: the archive cannot be tested with it here"
     have promtool || say "no promtool: alerts are not tested here"
     have systemd-analyze || say "no systemd: the unit is not tested here"
+    have script || say "no script of util-linux: rollcall top is not tested on a terminal here"
+    if ((!outside)); then return; fi
     browser || say "no Chromium: pages are not tested in a browser here"
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
     have java && have php || say "no java or no php: the programs of the documentation are not all run here"
-    have script || say "no script of util-linux: rollcall top is not tested on a terminal here"
     have podman || say "no podman: the image is not run here"
     have npm || say "no npm: the OpenAPI document is not tested with linters and a generated client here"
 }
 
 # Packages run in this order: those that take longest first, so that no core is
 # left idle at the end.
-everything=(./redis ./e2e ./archive ./local ./cmd/rollcall ./httpapi ./e2e/torture ./...)
+everything=(./redis ./archive ./local ./cmd/rollcall ./httpapi ./...)
+
+# The tests of the whole have a run of their own.
+endToEnd=(./e2e ./e2e/torture)
 
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
@@ -193,11 +205,16 @@ watchedCases+='|TestImportMatchesAPlainSet$/^Europe|TestEveryPacking$/^zstd$'
 # with Go, as it does in what is released: with C it takes a C compiler as long.
 # Our own code is compiled without inlining, which takes a quarter off that, and costs the
 # runs nothing that can be measured.
-watching=(-race -vet=off -tags pebblegozstd -gcflags='modernc.org/...=-race=false' -gcflags='github.com/rollcall/rollcall/...=-l')
+watching=(-race -vet=off -tags pebblegozstd -gcflags='modernc.org/...=-race=false' -gcflags='github.com/rollcall/rollcall/...=-l -dwarf=false')
 
 # Tests of a package that may run side by side do so four at a time, as many of them
 # wait for servers.
 beside=(-parallel 4)
+
+# ends_too tells whether tests of the whole may be among those that run.
+ends_too() {
+    [[ $run != whole ]] && { ! packaged "$@" || [[ " $* " == *e2e* || " $* " == *...* ]]; }
+}
 
 # joined joins patterns to one.
 joined() {
@@ -266,8 +283,8 @@ chosen() {
 # tests names all tests of a package.
 tests() { grep -hoE '^func (Test|Fuzz|Example)[A-Za-z0-9_]*' "$1"/*_test.go | cut -d' ' -f2; }
 
-# whole runs every test once: with the race detector what it watches, and the rest
-# without. Whatever package has a test of a name that the one run leaves to the other,
+# whole runs every test of the code once: with the race detector what it watches, and the
+# rest without. Whatever package has a test of a name that the one run leaves to the other,
 # the other has that package too. Both runs go on at once: while tests of the one wait for
 # servers, the other compiles and computes. What is not watched is built without C, as what
 # is released.
@@ -278,7 +295,7 @@ whole() {
     packages=$(go list -f '{{.ImportPath}} {{.Dir}}' "${everything[@]}") || return
     while read -r package directory; do
         package=.${package#github.com/rollcall/rollcall}
-        [[ " ${meeting[*]} " == *" $package "* ]] && continue
+        [[ " ${meeting[*]} ${endToEnd[*]} " == *" $package "* ]] && continue
         plain+=("$package")
         if grep -qsE "^func ($names|TestConformance|TestWritesResumeWhenTheDiskIsWellAgain)\(" "$directory"/*_test.go; then
             some+=("$package")
@@ -292,16 +309,34 @@ whole() {
 }
 
 # raced runs the chosen tests of some packages, and all of those that are watched as a
-# whole. What they print is shown at their end.
+# whole.
 raced() {
-    local pattern=$1 names printed status=0
+    local pattern=$1 names
     shift
     names=$(for package in "${meeting[@]}"; do tests "$package" || exit; done | sort -u) || return
     pattern+="|^(${names//$'\n'/|})\$"
+    CGO_ENABLED=1 aside 'with the race detector, where goroutines meet' \
+        go test "${watching[@]}" -p 2 "${beside[@]}" -timeout "$limit" -run "$pattern" \
+        "${some[@]}" "${meeting[@]}" "$@"
+}
+
+# ends runs the tests of the whole, and the torture run beside them.
+ends() {
+    local status=0
+    CGO_ENABLED=0 aside 'torture' go test -vet=off -timeout "$limit" ./e2e/torture "$@" -torture=1m &
+    local second=$!
+    CGO_ENABLED=0 go test -vet=off "${beside[@]}" -timeout "$limit" ./e2e "$@" || status=$?
+    wait "$second" || status=$?
+    return "$status"
+}
+
+# aside runs a command beside another one: what it prints is shown at its end, under a title.
+aside() {
+    local title=$1 printed status=0
+    shift
     printed=$(mktemp)
-    CGO_ENABLED=1 go test "${watching[@]}" -p 2 "${beside[@]}" -timeout "$limit" -run "$pattern" \
-        "${some[@]}" "${meeting[@]}" "$@" >"$printed" 2>&1 || status=$?
-    say "with the race detector, where goroutines meet, after $((SECONDS - began)) s:"
+    "$@" >"$printed" 2>&1 || status=$?
+    say "$title, after $((SECONDS - began)) s:"
     cat -- "$printed"
     rm -f -- "$printed"
     return "$status"
@@ -310,23 +345,28 @@ raced() {
 # The limit is for a test that hangs; no machine is so slow that one that does not
 # runs into it.
 limit=60m
+run=whole
 arguments=()
 for argument; do
-    if [[ $argument == -long || $argument == --long ]]; then
+    case $argument in
+    -long | --long)
         export ROLLCALL_TEST_LONG=20
         limit=24h
-    else
-        arguments+=("$argument")
-    fi
+        ;;
+    -e2e | --e2e)
+        run=ends
+        everything=("${endToEnd[@]}")
+        ;;
+    *) arguments+=("$argument") ;;
+    esac
 done
 set -- ${arguments[@]+"${arguments[@]}"}
-
-prepare
-began=$SECONDS
-run=whole
 if narrowed "$@"; then
     run=chosen
 fi
+
+prepare "$@"
+began=$SECONDS
 if "$run" "$@"; then
     say "PASSED in $((SECONDS - began)) s"
 else

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // TestClassesCountTheSessionsThereAre counts one by one what classes have counted, after
@@ -34,7 +35,7 @@ func TestClassesCountTheSessionsThereAre(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 3)) //nolint:gosec // a test's choice
 	one := func(of ...string) string { return of[rng.IntN(len(of))] }
 	var ids []rollcall.SessionID
-	for step := range 1500 {
+	for step := range testbudget.Rounds(t, testbudget.Budget{Least: 400, Most: 1_500, Time: time.Second}) {
 		roll := []*rollcall.Roll{r.roll, other}[rng.IntN(2)]
 		user, invisible, app := fmt.Sprint("user", rng.IntN(60)), rng.IntN(2) == 0, one("", "shop", "bank")
 		switch rng.IntN(14) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // useScripts gives an engine other scripts, by their names.
@@ -61,7 +62,7 @@ func TestPlainPagesAndLooksAreWhatAnyOtherIs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9)) //nolint:gosec // a test's choice
 	one := func(of ...string) string { return of[rng.IntN(len(of))] }
 	var refs []rollcall.Ref
-	for step := range 600 {
+	for step := range testbudget.Rounds(t, testbudget.Budget{Least: 200, Most: 600, Time: time.Second}) {
 		user, at := fmt.Sprint("user", rng.IntN(30)), plain.clock.Now()
 		b := rollcall.StartSession{
 			Session: rollcall.Session{User: user, App: one("", "shop", "bank")}, Random: uint64(step), Policies: policies,
@@ -159,7 +160,7 @@ func TestPlainLoginsAndBeatsWriteWhatAnyOtherDoes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // a test's choice
 	one := func(of ...string) string { return of[rng.IntN(len(of))] }
 	var started rollcall.TokenHash // of a login before
-	for step := range 1000 {
+	for step := range testbudget.Rounds(t, testbudget.Budget{Least: 300, Most: 1_000, Time: time.Second}) {
 		user, at := fmt.Sprint("user", rng.IntN(16)), plain.clock.Now()
 		b := rollcall.StartSession{
 			Session: rollcall.Session{

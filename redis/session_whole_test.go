@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall/rollcall"
+	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
 // TestWhatASessionIsFoundByComesAndGoesWithIt lives a life of sessions, and compares all that leads
@@ -23,7 +24,7 @@ func TestWhatASessionIsFoundByComesAndGoesWithIt(t *testing.T) {
 	)
 	require.NoError(t, err)
 	l := &sessionLife{rig: newRig(t, 2, rollcall.Options{Policies: policies}), rng: rand.New(rand.NewPCG(1, 5))} //nolint:gosec // a test's choice
-	for step := range 600 {
+	for step := range testbudget.Rounds(t, testbudget.Budget{Least: 150, Most: 600, Time: time.Second}) {
 		user := fmt.Sprintf("person-%02d", l.rng.IntN(80))
 		erased, err := l.step(t, user)
 		switch rollcall.CodeOf(err) {
