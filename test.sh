@@ -108,8 +108,10 @@ prepare() {
 # left idle at the end.
 everything=(./redis ./archive ./local ./cmd/rollcall ./httpapi ./...)
 
-# The tests of the whole have a run of their own.
+# The tests of the whole have a run of their own: two packages, and of the command those
+# that move a store or a system built by hand from end to end.
 endToEnd=(./e2e ./e2e/torture)
+moving='^(TestEachLayoutIsTakenOverAndGivenBack|TestAMoveThatIsKilledGoesOn)$'
 
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
@@ -196,7 +198,7 @@ watched() {
 
 # watchedCases are cases of other tests that it watches: the others of an import have the
 # same goroutines, and other data.
-watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|TestWritesResumeWhenTheDiskIsWellAgain$/^journal:_(sync|new)'
+watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|TestWritesResumeWhenTheDiskIsWellAgain$/^journal:_(sync|new_segment):_no_space'
 watchedCases+='|TestImportMatchesAPlainSet$/^Europe|TestEveryPacking$/^zstd$'
 
 # The steps of .ci/run vet all that is built, by more rules than go test has.
@@ -303,7 +305,7 @@ whole() {
     done <<<"$packages"
     raced "^($names)\$|$watchedCases" "$@" &
     local second=$!
-    CGO_ENABLED=0 go test -vet=off -p 2 "${beside[@]}" -timeout "$limit" -skip "^($names)\$|$watchedCases" "${plain[@]}" "$@" || status=$?
+    CGO_ENABLED=0 go test -vet=off -p 2 "${beside[@]}" -timeout "$limit" -skip "^($names)\$|$watchedCases|$moving" "${plain[@]}" "$@" || status=$?
     wait "$second" || status=$?
     return "$status"
 }
@@ -326,6 +328,7 @@ ends() {
     CGO_ENABLED=0 aside 'torture' go test -vet=off -timeout "$limit" ./e2e/torture "$@" -torture=1m &
     local second=$!
     CGO_ENABLED=0 go test -vet=off "${beside[@]}" -timeout "$limit" ./e2e "$@" || status=$?
+    CGO_ENABLED=0 go test -vet=off "${beside[@]}" -timeout "$limit" -run "$moving" ./cmd/rollcall "$@" || status=$?
     wait "$second" || status=$?
     return "$status"
 }

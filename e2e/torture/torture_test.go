@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall/rollcall/internal/testbudget"
 )
 
-// within is how long each engine has. The checks of a change give it a minute.
+// within is how long each engine has. "./test.sh -e2e" gives it a minute.
 var within = flag.Duration("torture", time.Second, "no round of TestTorture begins later")
 
 // TestTorture is a short run on each engine, side by side. What it proves, "go run
