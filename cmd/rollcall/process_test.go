@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall/rollcall/internal/redistest"
 	"github.com/rollcall/rollcall/local"
 )
 
@@ -162,16 +164,24 @@ func (s *serving) beginBeat(dir string) net.Conn {
 	return conn
 }
 
-// TestAServerEndsWithItsTerminal: the signal that says so is also the one that reloads.
-func TestAServerEndsWithItsTerminal(t *testing.T) {
+// inWindow is a server in a terminal of its own, which is closed by killing the command. The
+// server's process id is in the file "pid" of its data directory.
+func inWindow(t *testing.T, data, flags string) *exec.Cmd {
+	t.Helper()
 	if _, err := exec.LookPath("script"); err != nil {
 		require.Empty(t, os.Getenv("CI"), "no script of util-linux: a terminal of its own cannot be made")
 		t.Skip("NOT TESTED: a terminal that is closed: there is no script of util-linux")
 	}
-	s := &serving{t: t, log: &syncBuffer{}}
-	window := exec.CommandContext(t.Context(), "script", "-qec", "exec rollcall serve --listen 127.0.0.1:0", "/dev/null")
-	data := filepath.Join(t.TempDir(), "data")
+	window := exec.CommandContext(t.Context(), "script", "-qec", "echo $$ >$ROLLCALL_DATA_DIR/pid; exec rollcall serve --listen 127.0.0.1:0 "+flags, "/dev/null") //nolint:gosec // our own command
 	window.Env = append(os.Environ(), "SHELL=/bin/sh", "ROLLCALL_DATA_DIR="+data)
+	return window
+}
+
+// TestAServerEndsWithItsTerminal: the signal that says so is also the one that reloads.
+func TestAServerEndsWithItsTerminal(t *testing.T) {
+	s := &serving{t: t, log: &syncBuffer{}}
+	data := t.TempDir()
+	window := inWindow(t, data, "")
 	window.Stdout = s.log
 	require.NoError(t, window.Start())
 	address := regexp.MustCompile(`serves on (http://[0-9.:]+)`)
@@ -195,4 +205,55 @@ func TestAServerEndsWithItsTerminal(t *testing.T) {
 		eng, err := local.Open(filepath.Join(data, storeDir), local.Options{})
 		return err == nil && eng.Close() == nil
 	}, patience, 20*time.Millisecond, "the server lets go of its data")
+}
+
+// TestAServerWhoseTerminalWasClosedBeforeItServedEnds closes it while the server waits for the
+// first answer of Redis.
+func TestAServerWhoseTerminalWasClosedBeforeItServedEnds(t *testing.T) {
+	data := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(data, secretFile), []byte(strings.Repeat("5e", 32)), 0o600))
+	redis := redistest.Start(t, redistest.Options{})
+	between, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, between.Close()) }()
+	window := inWindow(t, data, "--engine redis --redis-url redis://"+between.Addr().String())
+	require.NoError(t, window.Start())
+
+	// Its terminal is gone before anything is answered.
+	client, err := between.Accept()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(data, "pid"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	defer func() {
+		if t.Failed() { // it goes on
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
+	require.NoError(t, window.Process.Kill())
+	_ = window.Wait() // it was killed
+
+	// From now on it is answered.
+	go func() {
+		for err == nil {
+			go passTo(redis.Addr(), client)
+			client, err = between.Accept()
+		}
+	}()
+	require.Eventually(t, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}, patience, 5*time.Millisecond, "the server goes on without its terminal")
+}
+
+// passTo connects a client with an address, until it goes.
+func passTo(address string, client net.Conn) {
+	server, err := net.Dial("tcp", address)
+	if err == nil {
+		go func() { _, _ = io.Copy(client, server) }()
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}
+	_ = client.Close()
 }
