@@ -108,10 +108,10 @@ prepare() {
 # left idle at the end.
 everything=(./redis ./archive ./local ./cmd/rollcall ./httpapi ./...)
 
-# The tests of the whole have a run of their own: two packages, and of the command those
-# that move a store or a system built by hand from end to end.
+# The tests of the whole have a run of their own: two packages, and of others those that move
+# a whole store or a system built by hand, or have a Redis fail over.
 endToEnd=(./e2e ./e2e/torture)
-moving='^(TestEachLayoutIsTakenOverAndGivenBack|TestAMoveThatIsKilledGoesOn)$'
+endToEndTests='^(TestEachLayoutIsTakenOverAndGivenBack|TestAMoveThatIsKilledGoesOn|TestFailover)$'
 
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
@@ -305,7 +305,7 @@ whole() {
     done <<<"$packages"
     raced "^($names)\$|$watchedCases" "$@" &
     local second=$!
-    CGO_ENABLED=0 go test -vet=off -p 2 "${beside[@]}" -timeout "$limit" -skip "^($names)\$|$watchedCases|$moving" "${plain[@]}" "$@" || status=$?
+    CGO_ENABLED=0 go test -vet=off -p 2 "${beside[@]}" -timeout "$limit" -skip "^($names)\$|$watchedCases|$endToEndTests" "${plain[@]}" "$@" || status=$?
     wait "$second" || status=$?
     return "$status"
 }
@@ -328,7 +328,7 @@ ends() {
     CGO_ENABLED=0 aside 'torture' go test -vet=off -timeout "$limit" ./e2e/torture "$@" -torture=1m &
     local second=$!
     CGO_ENABLED=0 go test -vet=off "${beside[@]}" -timeout "$limit" ./e2e "$@" || status=$?
-    CGO_ENABLED=0 go test -vet=off "${beside[@]}" -timeout "$limit" -run "$moving" ./cmd/rollcall "$@" || status=$?
+    CGO_ENABLED=0 go test -vet=off "${beside[@]}" -timeout "$limit" -p 2 -run "$endToEndTests" ./redis ./cmd/rollcall "$@" || status=$?
     wait "$second" || status=$?
     return "$status"
 }
