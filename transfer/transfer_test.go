@@ -79,7 +79,7 @@ func digest(t testing.TB, roll *rollcall.Roll) (sum uint64, n int) {
 // TestManyUsers moves many users to a file and from there to another engine, and
 // says how fast; a long run moves a million.
 func TestManyUsers(t *testing.T) {
-	users := 50_000
+	users := 20_000
 	if testbudget.Long() {
 		users = 1_000_000
 	}
