@@ -108,10 +108,10 @@ prepare() {
 # left idle at the end.
 everything=(./redis ./archive ./local ./cmd/rollcall ./httpapi ./...)
 
-# The tests of the whole have a run of their own: two packages, and of others those that move
-# a whole store or a system built by hand, or have a Redis fail over.
+# The tests of the whole have a run of their own: two packages, and of the command those that
+# move a whole store, or a system built by hand.
 endToEnd=(./e2e ./e2e/torture)
-endToEndTests='^(TestEachLayoutIsTakenOverAndGivenBack|TestAMoveThatIsKilledGoesOn|TestFailover)$'
+endToEndTests='^(TestEachLayoutIsTakenOverAndGivenBack|TestAMoveThatIsKilledGoesOn)$'
 
 # The race detector makes code five to ten times as slow. It watches whole packages
 # that are called by many at once, and of those that start goroutines of their own the
@@ -201,7 +201,6 @@ watched() {
 watchedCases='TestConformance$/^events$|TestConformance$/standalone/^events$|TestWritesResumeWhenTheDiskIsWellAgain$/^journal:_(sync|new_segment):_no_space'
 watchedCases+='|TestImportMatchesAPlainSet$/^Europe|TestEveryPacking$/^zstd$'
 
-# The steps of .ci/run vet all that is built, by more rules than go test has.
 # What the race detector leaves out is SQLite, a program in C that became Go and whose
 # memory is not Go's: watched, it takes minutes to compile. pebblegozstd has Pebble compress
 # with Go, as it does in what is released: with C it takes a C compiler as long.
@@ -209,8 +208,9 @@ watchedCases+='|TestImportMatchesAPlainSet$/^Europe|TestEveryPacking$/^zstd$'
 # runs nothing that can be measured.
 watching=(-race -tags pebblegozstd -gcflags='modernc.org/...=-race=false' -gcflags='github.com/rollcall/rollcall/...=-l -dwarf=false')
 
-# Compilers and linkers collect their garbage less often and take one processor each, as
-# several are at work: a sixth less of the processor for them, and half a gigabyte more of memory.
+# The steps of .ci/run vet all that is built, by more rules than go test has. Compilers and
+# linkers collect their garbage less often and take one processor each, as several are at
+# work: they take a sixth less of the processor, and more memory.
 compiling=(-vet=off -toolexec 'env GOGC=400 GOMAXPROCS=1')
 
 # Tests of a package that may run side by side do so four at a time, as many of them
@@ -332,7 +332,7 @@ ends() {
     CGO_ENABLED=0 aside 'torture' go test "${compiling[@]}" -timeout "$limit" ./e2e/torture "$@" -torture=1m &
     local second=$!
     CGO_ENABLED=0 go test "${compiling[@]}" "${beside[@]}" -timeout "$limit" ./e2e "$@" || status=$?
-    CGO_ENABLED=0 go test "${compiling[@]}" "${beside[@]}" -timeout "$limit" -p 2 -run "$endToEndTests" ./redis ./cmd/rollcall "$@" || status=$?
+    CGO_ENABLED=0 go test "${compiling[@]}" "${beside[@]}" -timeout "$limit" -run "$endToEndTests" ./cmd/rollcall "$@" || status=$?
     wait "$second" || status=$?
     return "$status"
 }
