@@ -58,7 +58,7 @@ func hotPaths(tb testing.TB, n int) []hotPath {
 			_, err := roll.OnlineFriends(ctx, rollcall.FriendQuery{User: users[n-1], Page: rollcall.PageRequest{Limit: 20}})
 			return err
 		}},
-		{"a page of 20 sessions", 750, func() error {
+		{"a page of 20 sessions", 750, func() error { // more or less, by where random ids lie
 			_, err := roll.Sessions(ctx, rollcall.SessionQuery{Page: rollcall.PageRequest{Limit: 20, Number: 1 + turn()/20}})
 			return err
 		}},

@@ -164,26 +164,26 @@ func (s *serving) beginBeat(dir string) net.Conn {
 	return conn
 }
 
-// inWindow is a server in a terminal of its own, which is closed by killing the command. The
+// inTerminal is a server in a terminal of its own, which closes when the command is killed. The
 // server's process id is in the file "pid" of its data directory.
-func inWindow(t *testing.T, data, flags string) *exec.Cmd {
+func inTerminal(t *testing.T, data, flags string) *exec.Cmd {
 	t.Helper()
 	if _, err := exec.LookPath("script"); err != nil {
 		require.Empty(t, os.Getenv("CI"), "no script of util-linux: a terminal of its own cannot be made")
 		t.Skip("NOT TESTED: a terminal that is closed: there is no script of util-linux")
 	}
-	window := exec.CommandContext(t.Context(), "script", "-qec", "echo $$ >$ROLLCALL_DATA_DIR/pid; exec rollcall serve --listen 127.0.0.1:0 "+flags, "/dev/null") //nolint:gosec // our own command
-	window.Env = append(os.Environ(), "SHELL=/bin/sh", "ROLLCALL_DATA_DIR="+data)
-	return window
+	terminal := exec.CommandContext(t.Context(), "script", "-qec", "echo $$ >$ROLLCALL_DATA_DIR/pid; exec rollcall serve --listen 127.0.0.1:0 "+flags, "/dev/null") //nolint:gosec // our own command
+	terminal.Env = append(os.Environ(), "SHELL=/bin/sh", "ROLLCALL_DATA_DIR="+data)
+	return terminal
 }
 
 // TestAServerEndsWithItsTerminal: the signal that says so is also the one that reloads.
 func TestAServerEndsWithItsTerminal(t *testing.T) {
 	s := &serving{t: t, log: &syncBuffer{}}
 	data := t.TempDir()
-	window := inWindow(t, data, "")
-	window.Stdout = s.log
-	require.NoError(t, window.Start())
+	terminal := inTerminal(t, data, "")
+	terminal.Stdout = s.log
+	require.NoError(t, terminal.Start())
 	address := regexp.MustCompile(`serves on (http://[0-9.:]+)`)
 	require.Eventually(t, func() bool {
 		if m := address.FindStringSubmatch(s.log.String()); m != nil {
@@ -192,8 +192,8 @@ func TestAServerEndsWithItsTerminal(t *testing.T) {
 		return s.base != ""
 	}, patience, 5*time.Millisecond, "the server says where it serves: %q", s.log)
 
-	require.NoError(t, window.Process.Kill())
-	_ = window.Wait() // it was killed
+	require.NoError(t, terminal.Process.Kill())
+	_ = terminal.Wait() // it was killed
 	require.Eventually(t, func() bool {
 		answer, err := http.Get(s.base + "/healthz")
 		if err == nil {
@@ -213,15 +213,16 @@ func TestAServerWhoseTerminalWasClosedBeforeItServedEnds(t *testing.T) {
 	data := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(data, secretFile), []byte(strings.Repeat("5e", 32)), 0o600))
 	redis := redistest.Start(t, redistest.Options{})
-	between, err := net.Listen("tcp", "127.0.0.1:0")
+	between, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, between.Close()) }()
-	window := inWindow(t, data, "--engine redis --redis-url redis://"+between.Addr().String())
-	require.NoError(t, window.Start())
+	terminal := inTerminal(t, data, "--engine redis --redis-url redis://"+between.Addr().String())
+	require.NoError(t, terminal.Start())
 
 	// Its terminal is gone before anything is answered.
-	client, err := between.Accept()
-	require.NoError(t, err)
+	require.NoError(t, between.SetDeadline(time.Now().Add(patience)))
+	first, err := between.Accept()
+	require.NoError(t, err, "the server connects with Redis")
 	text, err := os.ReadFile(filepath.Join(data, "pid"))
 	require.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -231,14 +232,18 @@ func TestAServerWhoseTerminalWasClosedBeforeItServedEnds(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}()
-	require.NoError(t, window.Process.Kill())
-	_ = window.Wait() // it was killed
+	require.NoError(t, terminal.Process.Kill())
+	_ = terminal.Wait() // it was killed
 
 	// From now on it is answered.
+	go passTo(redis.Addr(), first)
 	go func() {
-		for err == nil {
+		for {
+			client, err := between.Accept()
+			if err != nil {
+				return // the test is over
+			}
 			go passTo(redis.Addr(), client)
-			client, err = between.Accept()
 		}
 	}()
 	require.Eventually(t, func() bool {

@@ -101,7 +101,7 @@ func reported(t *testing.T, out any, args ...string) {
 }
 
 // killed runs the real command, and kills it once something holds. The command has a lower
-// priority than the test, which else may not see in time that it holds.
+// priority than the test, so that the test sees it in time.
 func killed(t *testing.T, holds func() bool, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "nice", append([]string{"rollcall"}, args...)...) //nolint:gosec // our own command
