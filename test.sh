@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 #
-# Runs the tests of the code, and those in which goroutines meet with the race detector:
+# Runs all tests but the end-to-end tests, and those in which goroutines meet with the race
+# detector:
 # ./test.sh
 #
-# Runs the tests of the whole, which are in e2e: the real program is driven by browsers
-# and by every command of the documentation, put behind proxies, killed, and tortured for
-# a minute on each engine:
+# Runs the end-to-end tests. The real program is driven by browsers and by every command of
+# the documentation, put behind proxies, killed, and tortured for a minute on each engine:
 # ./test.sh -e2e
 #
 # Random and repeated work has a budget of time; of the ways in which an engine may be
 # run or set up one has the whole conformance suite, and the others have parts of it.
-# -long makes the budgets twenty times as long, and gives every way all cases:
+# -long, also beside -e2e, makes the budgets twenty times as long, and gives every way all
+# cases:
 # ./test.sh -long
 #
 # Other arguments go to go test. With packages or -run among them there is one run,
@@ -19,8 +20,8 @@
 # ./test.sh -run Kick ./local
 #
 # Needs Go and a C compiler; what talks to Redis needs redis-server, and the archive is
-# tested with PostgreSQL and MariaDB. The tests of the whole need more, such as Chromium
-# and nginx, and programs from npm, which are fetched once. On Debian and its kin, as
+# tested with PostgreSQL and MariaDB. The end-to-end tests need more, such as Chromium and
+# nginx, and programs from npm, which are fetched once. On Debian and its kin, as
 # root, what is missing is installed first.
 
 set -euo pipefail
@@ -59,8 +60,8 @@ mariadb() { have mariadbd || [[ -x /usr/sbin/mariadbd ]]; }
 
 # prepare installs what is missing for the run, and says what cannot be had.
 prepare() {
-    local outside=0 missing=()
-    if ends_too "$@"; then outside=1; fi
+    local end_to_end=0 missing=()
+    if reaches_end_to_end "$@"; then end_to_end=1; fi
     compiler || missing+=(gcc libc6-dev)
     have redis-server || missing+=(redis-server)
     postgres || missing+=(postgresql)
@@ -70,7 +71,7 @@ prepare() {
     have systemd-analyze || missing+=(systemd)
     have script || missing+=(bsdutils)
     have curl || missing+=(curl ca-certificates)
-    if ((outside)); then
+    if ((end_to_end)); then
         have npm || missing+=(nodejs npm)
         have java || missing+=(default-jdk-headless)
         have php || missing+=(php-cli)
@@ -84,7 +85,7 @@ prepare() {
             say "installing ${missing[*]}"
             install "${missing[@]}" || say "could not install ${missing[*]}"
         fi
-        if ((outside)) && ! browser; then
+        if ((end_to_end)) && ! browser; then
             say "installing Chromium"
             install chromium-headless-shell || install chromium || say "could not install Chromium"
         fi
@@ -96,7 +97,7 @@ prepare() {
     have promtool || say "no promtool: alerts are not tested here"
     have systemd-analyze || say "no systemd: the unit is not tested here"
     have script || say "no script of util-linux: rollcall top is not tested on a terminal here"
-    if ((!outside)); then return; fi
+    if ((!end_to_end)); then return; fi
     browser || say "no Chromium: pages are not tested in a browser here"
     have nginx && have caddy || say "no nginx or no caddy: what runs behind them is not tested here"
     have java && have php || say "no java or no php: the programs of the documentation are not all run here"
@@ -108,8 +109,8 @@ prepare() {
 # left idle at the end.
 everything=(./redis ./archive ./local ./cmd/rollcall ./httpapi ./...)
 
-# The tests of the whole have a run of their own: two packages, and of the command those that
-# move a whole store, or a system built by hand.
+# The end-to-end tests have a run of their own: two packages, and of cmd/rollcall the tests
+# that move a whole store, or a system built by hand.
 endToEnd=(./e2e ./e2e/torture)
 endToEndTests='^(TestEachLayoutIsTakenOverAndGivenBack|TestAMoveThatIsKilledGoesOn)$'
 
@@ -217,9 +218,9 @@ compiling=(-vet=off -toolexec 'env GOGC=400 GOMAXPROCS=1')
 # wait for servers.
 beside=(-parallel 4)
 
-# ends_too tells whether tests of the whole may be among those that run.
-ends_too() {
-    [[ $run != whole ]] && { ! packaged "$@" || [[ " $* " == *e2e* || " $* " == *...* ]]; }
+# reaches_end_to_end tells whether end-to-end tests may be among those that run.
+reaches_end_to_end() {
+    [[ $run != usual ]] && { ! packaged "$@" || [[ " $* " == *e2e* || " $* " == *...* ]]; }
 }
 
 # joined joins patterns to one.
@@ -289,12 +290,12 @@ chosen() {
 # tests names all tests of a package.
 tests() { grep -hoE '^func (Test|Fuzz|Example)[A-Za-z0-9_]*' "$1"/*_test.go | cut -d' ' -f2; }
 
-# whole runs every test of the code once: with the race detector what it watches, and the
-# rest without. Whatever package has a test of a name that the one run leaves to the other,
+# usual runs all tests but the end-to-end tests once: with the race detector what it watches,
+# and the rest without. Whatever package has a test of a name that the one run leaves to the other,
 # the other has that package too. Both runs go on at once: while tests of the one wait for
 # servers, the other compiles and computes. What is not watched is built without C, as what
 # is released.
-whole() {
+usual() {
     local names packages package directory plain=() some=() status=0
     names=$(watched) || return
     names=${names//$'\n'/|}
@@ -326,8 +327,8 @@ raced() {
         "${some[@]}" "${meeting[@]}" "$@"
 }
 
-# ends runs the tests of the whole, and the torture run beside them.
-ends() {
+# end_to_end runs the end-to-end tests, and the torture run beside them.
+end_to_end() {
     local status=0
     CGO_ENABLED=0 aside 'torture' go test "${compiling[@]}" -timeout "$limit" ./e2e/torture "$@" -torture=1m &
     local second=$!
@@ -352,7 +353,7 @@ aside() {
 # The limit is for a test that hangs; no machine is so slow that one that does not
 # runs into it.
 limit=60m
-run=whole
+run=usual
 arguments=()
 for argument; do
     case $argument in
@@ -361,7 +362,7 @@ for argument; do
         limit=24h
         ;;
     -e2e | --e2e)
-        run=ends
+        run=end_to_end
         everything=("${endToEnd[@]}")
         ;;
     *) arguments+=("$argument") ;;
